@@ -24,7 +24,7 @@ describe('a flood of connections', () => {
     return clients
   }
 
-  test('on which nothing is sent is rejected beyond a limit', async () => {
+  test('idle connections to the admin listener are rejected beyond a limit', async () => {
     const clients = await flood(await boot(), 280, () => {})
     const open = (): number => clients.filter(({ socket }) => !socket.destroyed).length
 
@@ -64,7 +64,7 @@ describe('a command is logged', () => {
   const post = (target: string): string =>
     `POST ${target} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\nContent-Length: 0\r\n\r\n`
 
-  test('when its client has gone before the response', async () => {
+  test('a command is logged when its client has gone before the response', async () => {
     const live = await bootLiveGateway({ admin: { token } })
     const client = await rawClient(live.gateway.adminAddress.port)
 
@@ -76,7 +76,7 @@ describe('a command is logged', () => {
     expect(await live.line(({ msg }) => msg === 'admin request')).toMatchObject({ method: 'POST', url: '/reload' })
   })
 
-  test('when its target cannot be decoded, which is no way past the token, and without its query', async () => {
+  test('a command is logged when its target cannot be decoded, which does not bypass the token, and without its query', async () => {
     const live = await bootLiveGateway({ admin: { token } })
     const send = (bytes: string) => exchangeRaw(live.gateway.adminAddress.port, bytes)
 
@@ -87,7 +87,7 @@ describe('a command is logged', () => {
     expect(JSON.stringify(live.lines)).not.toContain(token)
   })
 
-  test('when it fails, without its query as well', async () => {
+  test('a failed command is logged, without its query', async () => {
     const live = await bootLiveGateway()
     const broken = vi.spyOn(process, 'uptime').mockImplementation(() => {
       throw new Error('planted')

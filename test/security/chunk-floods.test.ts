@@ -24,7 +24,7 @@ const floodWith = async (first: string, more: string, begun = (): boolean => tru
 describe('extensions of chunks', () => {
   // The attack (CVE-2024-22019): the extensions of a chunk count as none of its body, and a server that limits bodies
   // alone reads them for ever.
-  test('without an end are rejected, and another client is served', async () => {
+  test('endless chunk extensions are rejected, and another client is served', async () => {
     const before = site.server.requests.length
 
     const statuses = [await floodWith(`${head}1;`, 'a'.repeat(KiB)), (await call(site.port)).status]
@@ -33,7 +33,7 @@ describe('extensions of chunks', () => {
     expect(site.server.requests.slice(before).map(({ method }) => method)).toEqual(['GET'])
   })
 
-  test('that are short are left behind, however many there are', async () => {
+  test('short chunk extensions are skipped, however many there are', async () => {
     const client = await rawClient(site.port)
 
     client.send(`${head}${`1;${'a'.repeat(KiB)}\r\nx\r\n`.repeat(500)}0\r\n\r\n`)
@@ -47,7 +47,7 @@ describe('extensions of chunks', () => {
 
 // The attack: chunks of a byte. Each handed on, framed and written by itself, they kept the gateway busy for longer
 // than the time-outs of everyone else: 256 KiB of them for half a minute.
-test('a body in chunks of a byte goes on in few pieces, both ways, and another client is served meanwhile', async () => {
+test('a body in chunks of a byte passes in few pieces, both ways, and another client is served meanwhile', async () => {
   let uploaded = ''
   const slow = await rawUpstream((socket) =>
     socket.setEncoding('latin1').on('data', (text: string) => {

@@ -40,7 +40,7 @@ describe.each([
 ])('of an untrusted peer (listen.forwarded: %s)', (_, listen, forwarded) => {
   const site = liveGatewayForAll({ listen })
 
-  test('nothing arrives, in whatever case or by a twin: the fields are the gateway’s own, each once', async () => {
+  test('no forwarding field of an untrusted peer arrives, in any case or as a twin: the gateway sets each once', async () => {
     const { line, said, others, text } = await send(site, [
       ...forged,
       ...twins,
@@ -71,7 +71,7 @@ describe.each(['rfc7239', 'both'] as const)('of a trusted proxy, where Forwarded
     expect(line?.client).toBe('2001:db8::1')
   })
 
-  test('a client cannot name another past a proxy that sets one of them alone', async () => {
+  test('a client cannot name another client past a proxy that sets only one of the fields', async () => {
     const alone = forged.filter((line) => /^X-(?:Forwarded(?:-For|-Proto|-Host)?|Real-IP):/.test(line))
     const fields =
       forwarded === 'both'

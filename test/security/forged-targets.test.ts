@@ -60,7 +60,7 @@ describe('the host that an upstream sees', () => {
 })
 
 // The attack: a gateway that is led back to itself responds to one request with as many as it has connections.
-test('a request that is led back to the gateway by way of a second one ends there, once', async () => {
+test('a request that another gateway leads back to this one ends there, once', async () => {
   const port = await freePort()
   const second = await bootGateway({ upstream: `http://127.0.0.1:${port}` })
   const first = await bootGateway({ upstream: second.url, listen: { port } })

@@ -27,7 +27,7 @@ test('a file that is referred to many times is read and compared once', () => {
   expect(sources.map(({ file }) => file.split('/').at(-1))).toEqual(['gateway.yaml', 'key'])
 })
 
-test('each reference beyond what is read is that problem and no other, and no more files are watched', () => {
+test('each reference beyond the limit is one problem, and no more files are watched', () => {
   const loaded = load((group, i) => `missing-${group}-${i}`, { token: 'file:token', metricsToken: 'file:metrics' })
   const problems = loaded.ok ? [] : loaded.problems
 

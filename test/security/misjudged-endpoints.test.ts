@@ -41,7 +41,7 @@ test('a client that never ends its upload does not keep a circuit breaker half-o
 // The attack: a client begins to upload and pauses, until the back end loses patience and cuts the connection. What
 // looks like an endpoint that resets is the client's doing: a handful of such uploads to a quiet group would have its
 // endpoints taken out, or its breaker opened.
-test('uploads that pause until the back end cuts them take no endpoint out, and open no breaker', async () => {
+test('uploads that pause until the back end cuts them eject no endpoint, and open no breaker', async () => {
   const impatient = () => rawUpstream((socket) => onRequest(socket, () => void socket.resetAndDestroy()))
   const endpoints = [(await impatient()).url, (await impatient()).url]
   const live = await bootLiveGateway({ upstreams: { risk: { endpoints, circuitBreaker: { minRequests: 5 } } } })
@@ -84,7 +84,7 @@ test('an upstream whose responses to probes never end does not gather connection
   expect(most).toBeLessThanOrEqual(2) // the one that begins, and the one before it
 })
 
-test('an upstream that responds to a probe with interim responses without end is cut, and down', async () => {
+test('an upstream that sends a probe endless interim responses is cut, and down', async () => {
   const interim = Buffer.from('HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(1000))
   const upstream = await rawUpstream((socket) =>
     onRequest(socket, () => {

@@ -44,7 +44,7 @@ test('of a flood of requests on one connection four are under way at once, and a
   expect([most, rest]).toEqual([4, ''])
 })
 
-test('a client that has ended its side behind requests that are held back gets all its responses', async () => {
+test('a client that ends its side behind held-back requests gets all its responses', async () => {
   const { client } = await open(false)
   const paths = pathsOf(20)
 
@@ -56,7 +56,7 @@ test('a client that has ended its side behind requests that are held back gets a
   expect(how).toBe('end')
 })
 
-test('a flood behind the last response of a connection costs that response nothing', async () => {
+test('a flood behind the last response of a connection does not harm that response', async () => {
   const { upstream, client } = await open(false)
 
   client.send(`${get('/market/insights')}POST /none HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n`)

@@ -15,7 +15,7 @@ const post = (...framing: readonly string[]): string =>
 // The attack (Slowloris): connections are ten thousand, and cost the client next to nothing. An attacker who keeps them
 // all, without ever asking for anything, or with requests whose heads have no end, keeps every other client out. A 408
 // that no request has asked for is taken for the response to the next one: RFC 9110 §15.5.9 leaves it open.
-test('a connection on which no whole request comes is closed, without a response or a line where nothing came', async () => {
+test('a connection without a whole request is closed, without a response or a log line if nothing came', async () => {
   const upstream = await httpUpstream()
   const timeouts = { headers: '200ms', keepAlive: '200ms' }
   const { port, lines, gateway } = await bootGateway({ upstream: upstream.url, listen: { timeouts } })
@@ -51,7 +51,7 @@ test('a connection on which no whole request comes is closed, without a response
 // The attack: uploads that go on and on, a byte at a time, until an upstream has no connection left. A body that
 // streams is not read before there is one, so no gap in it is timed and the request is never complete: the next client
 // with an upload waited for ever.
-test('an upload for which there is no connection gets an error in the time of the deadline', async () => {
+test('an upload without a connection to the upstream gets an error within the deadline', async () => {
   const upstream = await rawUpstream((socket) => void socket.resume().on('end', () => socket.end()))
   const defaults = { maxConnections: 1, deadline: '200ms' }
   const { port } = await bootGateway({ upstream: upstream.url, defaults })
@@ -139,7 +139,7 @@ const upstreamOf = async (size: number, onResponded: (upstream: { others: number
 // The attack: a client that asks and never reads. What was written to it waits, its connection is one of ten thousand,
 // and it need do nothing more to keep it. No upstream streams to it by then: the responses are complete, only not read,
 // and together more than the system takes.
-test('a client that does not read responses that were written before their turn is cut in the time of a gap', async () => {
+test('a client that does not read responses written before their turn is cut within the timeout of a gap', async () => {
   const upstream = await upstreamOf(60_000, ({ others, respondFirst }) => others === 3 && respondFirst())
   const { port, line } = await bootGateway({ upstream: upstream.url, listen: { timeouts: { body: '200ms' } } })
   const client = await dial(port)
@@ -153,7 +153,7 @@ test('a client that does not read responses that were written before their turn 
   expect(cut.gatewayMs).toBeGreaterThanOrEqual(200)
 })
 
-test('a client that takes less than the rate is cut long before a gap would say so', async () => {
+test('a client that takes less than the rate is cut long before the timeout of a gap', async () => {
   useFakeTimers()
   const upstream = await rawUpstream((socket) => onRequest(socket, () => respond(socket, 16 * 1024 ** 2)))
   const { port, lines } = await bootGateway({
@@ -176,7 +176,7 @@ test('a client that takes less than the rate is cut long before a gap would say 
   expect(passedMs).toBeLessThan(3_600_000)
 })
 
-test('a client is not taken for one that does not read while its response waits behind another', async () => {
+test('a client is not slow while its response waits behind another', async () => {
   useFakeTimers()
   const size = 4 * 1024 * 1024
   const upstream = await upstreamOf(size, () => {})

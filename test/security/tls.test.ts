@@ -28,7 +28,7 @@ describe.skipIf(openssl.missing)('plain HTTP on a TLS port', () => {
     return { ...(await client.ended()), line }
   }
 
-  test('gets 400 in the shape of every other error, then closed, and leaves a line', async () => {
+  test('plain HTTP on a TLS port gets 400 in the shape of every other error, then a close, and leaves a log line', async () => {
     // It goes on sending, and gets the response all the same.
     const { received, how, line } = await send(
       `POST /valuation/score HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n${'x'.repeat(500_000)}`,
@@ -46,13 +46,13 @@ describe.skipIf(openssl.missing)('plain HTTP on a TLS port', () => {
     })
   })
 
-  test('gets a response without a body when it is HEAD', async () => {
+  test('HEAD over plain HTTP on a TLS port gets a response without a body', async () => {
     const { received } = await send('HEAD / HTTP/1.1\r\nHost: localhost\r\n\r\n')
 
     expect(received).toMatch(/^HTTP\/1\.1 400 [\s\S]*\r\n\r\n$/)
   })
 
-  test('the other way round is named in the log: TLS on a port of plain HTTP', async () => {
+  test('TLS on a port of plain HTTP is named in the log', async () => {
     const { port, line } = await bootGateway()
     const socket = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false })
     const rejected = new Promise((resolve) => socket.once('error', resolve))
@@ -66,7 +66,7 @@ describe.skipIf(openssl.missing)('plain HTTP on a TLS port', () => {
 
 // The attack (CVE-2011-1473): a client that asks for handshake after handshake on one connection has the gateway do the
 // expensive half of each.
-test.skipIf(openssl.missing)('a renegotiation is rejected the first time', async () => {
+test.skipIf(openssl.missing)('the first renegotiation is rejected', async () => {
   const { port } = await bootTlsGateway(pair)
   const { socket, failure } = await tlsHandshake(port, { maxVersion: 'TLSv1.2' })
 

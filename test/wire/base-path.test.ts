@@ -14,7 +14,7 @@ const ask = async (method: string, target: string) => {
 }
 
 describe('with a base path', () => {
-  test('each of the nine is mounted under it, in the absolute-form too, and forwarded on its own path', async () => {
+  test('with a base path, each of the nine is mounted under it, in the absolute-form too, and forwarded on its own path', async () => {
     for (const { method, path } of allOperations) {
       const [plain, absolute] = [
         await ask(method, `/lender/v1${path}?a=%20b`),
@@ -29,7 +29,7 @@ describe('with a base path', () => {
     }
   })
 
-  test('each of the nine rejects another method', async () => {
+  test('with a base path, each of the nine rejects another method', async () => {
     const before = site.server.requests.length
 
     for (const { method, path } of allOperations) {

@@ -144,14 +144,14 @@ describe('interim responses', () => {
     'HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\nLINK: </b>\r\n\r\n'
   const final = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
 
-  test('never reach an HTTP/1.1 client unless the listener relays them, nor an HTTP/1.0 client', async () => {
+  test('interim responses never reach an HTTP/1.1 client unless the listener relays them, nor an HTTP/1.0 client', async () => {
     const responses = [await responded(interim + final), await responded(interim + final, relaying, { version: '1.0' })]
 
     for (const response of responses)
       expect(response).toMatchObject({ interim: [], status: 200, whole: true, body: Buffer.from('ok') })
   })
 
-  test('102 and 103 reach an HTTP/1.1 client where the listener relays them', async () => {
+  test('interim responses 102 and 103 reach an HTTP/1.1 client where the listener relays them', async () => {
     const response = await responded(interim + final, relaying)
 
     expect(response.interim.map(({ status }) => status)).toEqual([102, 103])

@@ -87,7 +87,7 @@ describe('the fields of a request', () => {
     expect(withoutFields(arrived, ...added, 'content-length', 'transfer-encoding')).toEqual(awkward)
   })
 
-  test('of this hop stop here, and an upgrade with them', async () => {
+  test('the fields of this hop stop here, and an upgrade with them', async () => {
     const ofThisHop = [
       ...['Keep-Alive', 'Proxy-Connection', 'Proxy-Authorization', 'Proxy-Authenticate', 'Proxy-Authentication-Info'],
       ...['TE', 'Trailer', 'Upgrade', 'HTTP2-Settings'],
@@ -102,7 +102,7 @@ describe('the fields of a request', () => {
     expect(both('connection')[0]).toEqual(['keep-alive'])
   })
 
-  test('that the gateway adds cannot be taken away by naming them in Connection', async () => {
+  test('the fields that the gateway adds cannot be removed by naming them in Connection', async () => {
     const named = 'close, X-Forwarded-For, X-Forwarded-Host, Via, X-Request-Id, Host, Content-Length'
 
     const { arrived } = await exchange({ fields: ['Connection', named] })
@@ -110,7 +110,7 @@ describe('the fields of a request', () => {
     for (const name of added) expect(fieldValues(arrived, name)).toHaveLength(1)
   })
 
-  test('about the body are rendered anew: Expect stops here, and a length is the number alone', async () => {
+  test('the fields about the body are rendered again: Expect stops here, and a length is the number alone', async () => {
     const { port } = await boot()
     const fields = 'Host: x\r\nExpect: 100-continue\r\nconTent-LENgth:   0003\r\nConnection: close'
 
@@ -119,7 +119,7 @@ describe('the fields of a request', () => {
     expect(heads.at(-1)?.match(/(expect|content-length).*/gi)).toEqual(['Content-Length: 3'])
   })
 
-  test('with any byte that a value may have arrive as they are', async () => {
+  test('the fields of a request arrive with every byte that a value may have', async () => {
     const value = `a\t${Array.from({ length: 95 }, (_, i) => String.fromCharCode(i + 32)).join('')}${everyHighByte}b`
 
     const { both } = await exchange({ fields: ['X-Value', value] })
@@ -128,7 +128,7 @@ describe('the fields of a request', () => {
   })
 })
 
-test('Via comes after those of earlier hops, and names the version that the client spoke', async () => {
+test('Via comes after those of earlier hops, and names the HTTP version of the client', async () => {
   const request = { version: '1.0', fields: ['Via', '1.1 first'] } as const
 
   const { both } = await exchange(request, { listen: { via: 'edge-1' } }, responding('Via', '1.1 origin-cache'))
@@ -140,7 +140,7 @@ test('Via comes after those of earlier hops, and names the version that the clie
 })
 
 // forged-forwarded.test.ts has the others, forwarded.test.ts what is made of what a client says.
-test('X-Forwarded-Host is none of an HTTP/1.0 client without Host', async () => {
+test('an HTTP/1.0 client without Host gets no X-Forwarded-Host', async () => {
   expect((await exchange({ version: '1.0' })).both('x-forwarded-host')[0]).toEqual([])
 })
 
@@ -168,7 +168,7 @@ describe('the target', () => {
     expect([result.status, line]).toEqual([200, `GET /market/insights${query} HTTP/1.1`])
   })
 
-  test('gets the path prefix of its endpoint', async () => {
+  test('the target gets the path prefix of its endpoint', async () => {
     const { line } = await exchange({ target: '/market/insights?a' }, { upstreams: { market: `${upstream.url}/v2/x` } })
 
     expect(line).toBe('GET /v2/x/market/insights?a HTTP/1.1')
@@ -196,7 +196,7 @@ describe('the fields of a response', () => {
     expect(result.body.toString()).toBe(body)
   })
 
-  test("have the upstream's Date, or one that is made when it sends none", async () => {
+  test('the fields of a response have the Date of the upstream, or one of the gateway when it sends none', async () => {
     const date = 'Tue, 15 Nov 1994 08:12:31 GMT'
 
     const [dated, undated] = [await exchange({}, {}, responding('Date', date)), await exchange()]
@@ -205,7 +205,7 @@ describe('the fields of a response', () => {
     expect(undated.both('date')[1]).toHaveLength(1)
   })
 
-  test('of this hop stop here, and those that Connection names', async () => {
+  test('the response fields of this hop stop here, and those that Connection names', async () => {
     const { result, both } = await exchange(
       ...[{}, {}],
       responding(
@@ -255,7 +255,7 @@ describe('an id', () => {
     if (values[0]?.[0] !== sent[0] && values[1]?.length === 1) expect(values[0]).toEqual(values[1])
   })
 
-  test("of the upstream's own is replaced, in interim responses too", async () => {
+  test('the id of the upstream is replaced, in interim responses too', async () => {
     const twice = responding('X-Request-ID', 'theirs', 'x-request-id', 'again')
     const interim = 'HTTP/1.1 103 Early Hints\r\nX-Request-Id: theirs\r\n\r\n'
 
@@ -283,7 +283,7 @@ describe('an id', () => {
 
 // header-mutation.test.ts has the rules.
 describe('configured edits', () => {
-  test('set and remove fields of the request, and take a value from a file, without its line end', async () => {
+  test('configured edits set and remove fields of the request, and take a value from a file, without its line end', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'secret-'))
     onTestFinished(() => rmSync(folder, { recursive: true }))
     writeFileSync(join(folder, 'key'), 's3cret\n')
@@ -299,7 +299,7 @@ describe('configured edits', () => {
     expect(JSON.stringify(await logged(({ requestId }) => requestId === 'kept'))).not.toContain('s3cret')
   })
 
-  test('set and remove fields of the response, and remove them from interim ones', async () => {
+  test('configured edits set and remove fields of the response, and remove them from interim responses', async () => {
     const edits = { set: { 'Cache-Control': 'no-store' }, remove: ['Server', 'X-Powered-By'] }
     const interim = 'HTTP/1.1 103 Early Hints\r\nServer: x\r\nCache-Control: y\r\nLink: z\r\n\r\n'
     const final = responding(

@@ -143,7 +143,7 @@ describe.each([
 })
 
 describe('responses', () => {
-  test('that have begun are not written into when what follows is malformed', async () => {
+  test('a response that has begun is not written into when the next request is malformed', async () => {
     let finish = (): void => {}
     const { client, line } = await dialThrough((socket) => {
       socket.write('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello')
@@ -163,7 +163,7 @@ describe('responses', () => {
     expect(rest).toBe('')
   })
 
-  test('that have begun are cut, not ended, when the body of their own request is malformed', async () => {
+  test('a response that has begun is cut, not ended, when the body of its own request is malformed', async () => {
     const { client } = await dialThrough((socket) => {
       socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n')
     })
@@ -176,7 +176,7 @@ describe('responses', () => {
     expect(received).not.toMatch(/bad-request|0\r\n\r\n/)
   })
 
-  test('that are large go on when CONNECT is pipelined behind them', async () => {
+  test('a large response continues when CONNECT is pipelined behind it', async () => {
     const body = 'x'.repeat(4 * 1024 ** 2)
     const { client } = await dialThrough((socket) => {
       socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`)
@@ -190,7 +190,7 @@ describe('responses', () => {
     expect([responses[0]?.body === body, rest]).toEqual([true, ''])
   })
 
-  test('to CONNECT survive a client that resets', async () => {
+  test('a response to CONNECT survives a client that resets', async () => {
     for (let i = 0; i < 50; i += 5) {
       const client = await rawClient(site.port)
       client.send(connect + 'x'.repeat(i * 1000))

@@ -59,7 +59,7 @@ describe('a client that ends its side after its request gets its response', () =
     expect(response).toMatchObject({ version: '1.1', status, interim: [], whole: true })
   })
 
-  test('whole, though it ends its side when the head has come', async () => {
+  test('a client that ends its side when the head has come gets its whole response', async () => {
     const body = pseudoRandomBytes(300_000)
     let goOn = () => {}
     const { port } = await dialThrough((socket) => {
@@ -100,7 +100,7 @@ test.skipIf(openssl.missing)('a client that has closed cancels its call, over TL
   expect(await line(({ failure }) => failure !== undefined)).toMatchObject({ failure: 'client-gone' })
 })
 
-test('a client that ends its side and waits for nothing holds no longer than one that waits', async () => {
+test('a client that ends its side and waits for nothing is held no longer than one that waits', async () => {
   const { port } = await bootPatient(hello, { defaults: { deadline: '50ms' } })
   const socket = dialHalfOpen(port)
 

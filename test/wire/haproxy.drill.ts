@@ -188,7 +188,7 @@ const brokenRequests = ({ log }: Haproxy): string[] => log.filter((line) => line
 describe.skipIf(haproxy.missing)('behind HAProxy, which asks /ready and tries nothing twice', () => {
   // HAProxy stops using an instance when `fall` checks in a row have failed, so at worst `fall` × `inter` after
   // SIGTERM, and the time that a check takes: 200 ms here. `shutdown.wait` is ten times that, for a busy machine.
-  test('two instances are each restarted under load, and no request fails, but when one does not wait', {
+  test('two instances behind HAProxy are each restarted under load, and no request fails, except when one does not wait', {
     timeout: 480_000,
   }, async () => {
     const { instances, balancer } = await startAll()
@@ -271,7 +271,7 @@ describe.skipIf(haproxy.missing)('by the lines of the Compose example, a POST in
   }
   const post = 'POST /valuation/score HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}'
 
-  test('that is the first request of its connection gets 502', async () => {
+  test('a POST in flight that is the first request of its connection gets 502', async () => {
     const client = await boot()
 
     client.send(post)
@@ -280,7 +280,7 @@ describe.skipIf(haproxy.missing)('by the lines of the Compose example, a POST in
     expect(parseStatus(String(received))).toBe(502)
   })
 
-  test('that is a later one gets no byte: HAProxy closes the connection', async () => {
+  test('a POST in flight that is a later request gets no byte: HAProxy closes the connection', async () => {
     const client = await boot()
     client.send('GET /market/insights HTTP/1.1\r\nHost: a\r\n\r\n')
     await client.until((text) => text.endsWith('ok'))

@@ -28,7 +28,7 @@ test.each([
   },
 )
 
-test('a request whose body breaks off is the last all the same', async () => {
+test('a request whose body breaks off is still the last one', async () => {
   const upstream = await httpUpstream()
   const { port } = await bootGateway({ upstream: upstream.url, listen: { maxRequestsPerConnection: 1 } })
   const client = await rawClient(port)
@@ -57,7 +57,7 @@ test('a last response arrives whole, though its client sends more once the syste
   expect(received).toBeGreaterThan(3_000_000)
 })
 
-test('a request that ends while the gateway stops is waited for no longer, though its response went out before', async () => {
+test('a request that ends while the gateway stops is no longer waited for, though its response went out before', async () => {
   const { port, gateway } = await openGateway({ shutdown: { wait: '0s', deadline: '10m' } })
   const client = await rawClient(port)
   client.send('POST /none HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n123')

@@ -84,7 +84,7 @@ describe('a client that leaves cancels the call', () => {
     expect(line).toMatchObject({ failure: cutShort ? 'bad-request' : 'client-gone', fault: 'client' })
   })
 
-  test('that has closed, with the next piece of a response that streams', async () => {
+  test('a client that has closed cancels the call with the next piece of a streaming response', async () => {
     const gone = Promise.withResolvers<void>()
     const { port, line } = await dialThrough((socket) => {
       socket.write(streaming)
@@ -104,7 +104,7 @@ describe('a client that leaves cancels the call', () => {
     expect(await line(({ failure }) => failure !== undefined)).toMatchObject({ failure: 'client-gone' })
   })
 
-  test('while it does not read a large response', async () => {
+  test('a client that leaves while it does not read a large response cancels the call', async () => {
     stopClock()
     const gone = Promise.withResolvers<void>()
     let turns = 0
@@ -240,7 +240,7 @@ describe('with a pool of eight, many clients that leave', () => {
     expect(performance.now() - startedAt).toBeLessThan(8000) // below every timeout of the gateway's
   }
 
-  test('during a response or an upload leave nothing behind', async () => {
+  test('many clients that leave during a response or an upload leave nothing behind', async () => {
     const booted = await boot((socket, isUpload) => {
       if (isUpload) return
       socket.write('HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n')
@@ -268,7 +268,7 @@ describe('with a pool of eight, many clients that leave', () => {
     await eventually(() => booted.upstream.connections() <= 16)
   })
 
-  test('before their turn leave nothing behind', async () => {
+  test('many clients that leave before their turn leave nothing behind', async () => {
     const held: Socket[] = []
     const booted = await boot((socket) => held.push(socket))
     const share = 6 // what one address may hold of the eight places
@@ -288,7 +288,7 @@ describe('with a pool of eight, many clients that leave', () => {
   })
 })
 
-test('a client that still sends after its response is not taken for one that is idle', async () => {
+test('a client that still sends after its response does not count as idle', async () => {
   const listen = { timeouts: { keepAlive: '100ms', headers: '100ms' } }
   const { port } = await bootGateway({ upstream: 'http://127.0.0.1:1', listen })
   const countRejected = async (): Promise<number> => {

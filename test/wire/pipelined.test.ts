@@ -44,7 +44,7 @@ test.each([
   expect(new Set(exchangesIn(lines).map(({ status }) => status))).toEqual(new Set([200, 400]))
 })
 
-test('a client that sends requests and takes no response is not read from, until it does', async () => {
+test('a client that sends requests and takes no response is not read, until it takes one', async () => {
   const sockets: Socket[] = []
   let finishFirst = (): void => {}
   const port = await serveHttp1((request, response) => {
@@ -69,7 +69,7 @@ test('a client that sends requests and takes no response is not read from, until
   expect(sockets).toHaveLength(count)
 })
 
-test('a body that has begun is read all the same, so that its client is not late with it', async () => {
+test('a body that has begun is read even so, and its client is not timed out', async () => {
   let finishFirst = (): void => {}
   let socket: Socket | undefined
   let received = ''
@@ -97,7 +97,7 @@ test('a body that has begun is read all the same, so that its client is not late
   expect(received).toBe('first..')
 })
 
-test('the body of an error that follows a HEAD is there', async () => {
+test('the body of an error that follows a HEAD arrives', async () => {
   const { client } = await dialThrough(() => {})
 
   client.send('HEAD /none HTTP/1.1\r\nHost: a\r\n\r\n')
@@ -107,7 +107,7 @@ test('the body of an error that follows a HEAD is there', async () => {
   expect((await client.ended()).received).toContain('"code":"bad-request"')
 })
 
-test('nothing is forwarded behind a response that says that it is the last', async () => {
+test('nothing is forwarded behind a response that announces that it is the last', async () => {
   const begun: string[] = []
   let finish = (): void => {}
   const { client, port } = await dialThrough((socket, head) => {
@@ -141,7 +141,7 @@ test('a client that ends its side after two requests, and leaves, cancels the se
   expect(await line(({ status }) => status === 499)).toMatchObject({ failure: 'client-gone' })
 })
 
-test('a malformed body gets no second response when its request has had one', async () => {
+test('a malformed body gets no second response after the response to its request', async () => {
   const { client, lines } = await dialThrough(() => {})
 
   client.send('POST /none HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc')
@@ -153,7 +153,7 @@ test('a malformed body gets no second response when its request has had one', as
   expect(exchangesIn(lines)).toHaveLength(1)
 })
 
-test('a response that ends while the gateway closes ends its connection, whatever its head had said', async () => {
+test('a response that ends while the gateway closes ends its connection, whatever its head announced', async () => {
   let finish = (): void => {}
   const sendResponse = (socket: Socket): void => {
     socket.write('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello')
@@ -205,7 +205,7 @@ test('a response that breaks off behind another leaves that one whole, and ends 
   ])
 })
 
-test('a response that only the end of the connection delimits leaves no other due behind it', async () => {
+test('no response follows one that only the end of the connection delimits', async () => {
   const responses: Http1Response[] = []
   const client = dialHalfOpen(await serveHttp1((_, response) => void responses.push(response)))
 
@@ -218,7 +218,7 @@ test('a response that only the end of the connection delimits leaves no other du
   expect(responses[1]?.destroyed).toBe(true)
 })
 
-test('a client is told to continue in its turn, and has its time from then on', async () => {
+test('a client gets 100 Continue in its turn, and its timeout begins then', async () => {
   const events: string[] = []
   let finishFirst = (): void => {}
   const port = await serveHttp1((request, response) => {

@@ -75,13 +75,16 @@ describe('a client that writes all of an upload before it reads anything gets th
     expect(await upload(dialHalfOpen(links.plain), target)).toBe(413)
   })
 
-  test.skipIf(openssl.missing)('of an unknown path, over TLS', async () => {
-    const { socket } = await tlsHandshake(links.tls, { socket: dialHalfOpen(links.tls) })
+  test.skipIf(openssl.missing)(
+    'a client that writes a whole upload to an unknown path over TLS before it reads gets the rejection',
+    async () => {
+      const { socket } = await tlsHandshake(links.tls, { socket: dialHalfOpen(links.tls) })
 
-    expect(await upload(socket, '/unknown')).toBe(404)
-  })
+      expect(await upload(socket, '/unknown')).toBe(404)
+    },
+  )
 
-  test('that came before its chunks were malformed', async () => {
+  test('a client that writes a whole upload gets a rejection that came before its chunks were malformed', async () => {
     const socket = dialHalfOpen(links.plain)
     await once(socket, 'connect')
     socket.write(renderHead({ method: 'POST', target: '/unknown', fields: ['Transfer-Encoding', 'chunked'] }))
@@ -91,7 +94,7 @@ describe('a client that writes all of an upload before it reads anything gets th
   })
 })
 
-test('a stop cuts clients that go on after their rejection at its deadline', async () => {
+test('a stop cuts clients that continue after their rejection at its deadline', async () => {
   const { port, gateway } = await bootGateway({ shutdown: { wait: '0ms', deadline: '200ms' } })
   const socket = dialHalfOpen(port)
   socket.write(renderHead({ method: 'POST', target: '/unknown', fields: ['Content-Length', '1000000'] }))

@@ -74,7 +74,7 @@ describe('Expect: 100-continue', () => {
     expect(bounded.server.begun()).toBe(0)
   })
 
-  test('gets no response for a body that streams and that no upstream can be reached for', async () => {
+  test('100-continue is not sent for a streaming body whose upstream cannot be reached', async () => {
     const { port } = await bootGateway({ upstream: `http://127.0.0.1:${await freePort()}` })
     const client = await rawClient(port)
 
@@ -95,7 +95,7 @@ describe('Expect: 100-continue', () => {
     if (version === '1.0') expect(response.interim).toEqual([])
   })
 
-  test('gets no response when there is no body', async () => {
+  test('100-continue is not sent when there is no body', async () => {
     const response = await call(site.port, { fields: ['Expect', '100-continue'] })
 
     expect(response).toMatchObject({ status: 200, interim: [] })
@@ -105,7 +105,7 @@ describe('Expect: 100-continue', () => {
 describe('a request body', () => {
   const defaults = { maxBody: '100KiB' }
 
-  test.each([{}, { chunkBytes: 10_000 }])('of exactly its limit is forwarded: %j', async (framing) => {
+  test.each([{}, { chunkBytes: 10_000 }])('a request body of exactly its limit is forwarded: %j', async (framing) => {
     const upstream = await httpUpstream()
     const { port } = await bootGateway({ upstream: upstream.url, defaults })
     const body = pseudoRandomBytes(100 * KiB)
@@ -126,7 +126,7 @@ describe('a request body', () => {
     return { port, ended: ended.promise, text: () => Buffer.concat(bytes).toString('latin1') }
   }
 
-  test('over its limit in chunks is 413, and the upstream request is aborted, never ended', async () => {
+  test('a request body over its limit in chunks gets 413, and the upstream request is aborted, never ended', async () => {
     const { port, ended, text } = await recording()
     const body = pseudoRandomBytes(MiB)
 
@@ -139,7 +139,7 @@ describe('a request body', () => {
     expect(text().length).toBeLessThan(302 * KiB)
   })
 
-  test("over its limit in chunks cuts the client's connection when the response had begun", async () => {
+  test('a request body over its limit in chunks cuts the client’s connection when the response had begun', async () => {
     const { port, ended, text } = await recording((socket) =>
       socket.write('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc'),
     )
@@ -191,7 +191,7 @@ describe('memory', () => {
     )
   }
 
-  test('is constant when an upstream does not read the body of a request', async () => {
+  test('memory stays constant when an upstream does not read the body of a request', async () => {
     let resume = (): void => {}
     const done = Promise.withResolvers<number>()
     const upstream = await rawUpstream((socket) => {
@@ -219,7 +219,7 @@ describe('memory', () => {
     expect(await done.promise).toBeLessThan(most + MiB)
   })
 
-  test('is constant when a client does not read the body of a response', async () => {
+  test('memory stays constant when a client does not read the body of a response', async () => {
     let sent = 0
     const stopped = Promise.withResolvers<void>()
     const { client } = await dialThrough(async (socket) => {
@@ -260,7 +260,7 @@ describe('a response that comes before the request is complete', () => {
     expect(fieldValues(got.fields, 'connection')).toEqual(['close'])
   })
 
-  test('is cut when it ends with a connection that was reset: a part never passes for the whole', async () => {
+  test('a response before the request is complete is cut if it ends with a reset connection: a part never looks whole', async () => {
     const upstream = await rawUpstream((socket) => {
       socket.once('data', () => {
         socket.pause()

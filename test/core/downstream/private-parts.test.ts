@@ -12,7 +12,7 @@ const { made, missing } = await needCertificates()
 
 // The parts of Node beyond its documentation that src uses. A release of Node that changes one fails here, by its name.
 
-test('_handle.fd: the descriptor of an open server is found, and none of a closed one', async () => {
+test('_handle.fd is the descriptor of an open server, and undefined for a closed one', async () => {
   const server = createServer()
   await once(server.listen(0, '127.0.0.1'), 'listening')
 

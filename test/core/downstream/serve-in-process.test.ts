@@ -9,7 +9,7 @@ import { certificateEntry } from '../../helpers/tls-gateway.ts'
 
 const { made, missing } = await needCertificates()
 
-test.skipIf(missing)('what TLS does not take is found before a configuration takes effect', async () => {
+test.skipIf(missing)('a key pair that TLS rejects is found before a configuration takes effect', async () => {
   const { right } = made
   const config = testConfig({
     upstream: 'http://a.invalid',

@@ -31,7 +31,7 @@ describe('compose', () => {
     expect(compose([], innermost)).toBe(innermost)
   })
 
-  test('the layers are wrapped once, not at every exchange', async () => {
+  test('layers are wrapped once, not at every exchange', async () => {
     const layer = vi.fn<Layer>((next) => next)
     const handle = compose([layer], fakeNext())
 
@@ -50,7 +50,7 @@ describe('an abort', () => {
     return { exchange, seen, listen, abort: () => exchange.abort(new GatewayError('client-gone')) }
   }
 
-  test('reaches the last listener, as attempts follow each other, once, with its reason', () => {
+  test('an abort reaches the last listener once, with its reason, as attempts follow each other', () => {
     const { exchange, seen, listen, abort } = record()
     listen('first')
     listen('second')
@@ -61,7 +61,7 @@ describe('an abort', () => {
     expect([seen, exchange.aborted?.kind]).toEqual([['second: client-gone'], 'client-gone'])
   })
 
-  test('that has happened reaches a later listener at once', () => {
+  test('an abort that has happened reaches a later listener at once', () => {
     const { seen, listen, abort } = record()
     abort()
 
@@ -70,7 +70,7 @@ describe('an abort', () => {
     expect(seen).toEqual(['late: client-gone'])
   })
 
-  test('reaches no listener that has been removed', () => {
+  test('an abort reaches no removed listener', () => {
     const { exchange, seen, listen, abort } = record()
     listen('removed')
     exchange.setAbortListener(null)
@@ -94,11 +94,11 @@ test('a callback for the end of an exchange runs once', () => {
 })
 
 describe('the time of the upstream', () => {
-  test('is unknown of an exchange of which nothing was sent', () => {
+  test('the upstream time of an exchange that sent nothing is unknown', () => {
     expect(fakeExchange().attempts.upstreamMs).toBeNull()
   })
 
-  test('is the time from the start of the last attempt to its end', () => {
+  test('the upstream time runs from the start of the last attempt to its end', () => {
     const exchange = fakeExchange()
     exchange.attempts.last = attemptRecord({ startedAt: 3, endedAt: 10 })
 
@@ -107,7 +107,7 @@ describe('the time of the upstream', () => {
     expect(exchange.attempts.upstreamMs).toBe(7)
   })
 
-  test('ends with an exchange whose client has left', () => {
+  test('the upstream time ends with an exchange whose client has left', () => {
     vi.useFakeTimers()
     onTestFinished(() => void vi.useRealTimers())
     const exchange = fakeExchange()

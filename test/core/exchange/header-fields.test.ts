@@ -75,7 +75,7 @@ describe('dates', () => {
     })
   })
 
-  test.each([0, 784_111_777, 253_402_300_799])('a written date is read as it was, to the second: %d', (seconds) => {
+  test.each([0, 784_111_777, 253_402_300_799])('a written date is parsed as the same second: %d', (seconds) => {
     expect(parseHttpDate(formatHttpDate(seconds * 1000 + 999), now)).toBe(seconds * 1000)
   })
 })

@@ -34,7 +34,7 @@ test('a large part that ends a read is handed on without a copy', () => {
   expect(reading.next().buffer).not.toBe(large.buffer)
 })
 
-test('a large part with more behind it is copied: who has it may free it before the rest is parsed', () => {
+test('a large part with more behind it is copied, since its receiver may free it before the rest is parsed', () => {
   const { reading, large } = readLarge()
 
   const part = reading.slice(large, 0, large.length - 1)

@@ -37,7 +37,7 @@ describe('a clock that the test moves', () => {
     expect([firedAt, vi.getTimerCount()]).toEqual([expected, 0])
   })
 
-  test('a timer that fires early does not make it fire early', () => {
+  test('a timer of Node that fires early does not make a CoalescedTimer fire early', () => {
     const { timer: a, firedAt } = createTimer()
     a.set(100)
 
@@ -52,7 +52,7 @@ describe('a clock that the test moves', () => {
     expect(firedAt.length).toBe(1)
   })
 
-  test('set a thousand times in a row, it has one timer', () => {
+  test('a timer that is set a thousand times in a row has one timer of Node', () => {
     const { timer } = createTimer()
     const timers = vi.spyOn(globalThis, 'setTimeout')
 
@@ -64,7 +64,7 @@ describe('a clock that the test moves', () => {
     expect(timers.mock.calls.length).toBe(1)
   })
 
-  test('many of one duration share a timer, and each fires in its turn', () => {
+  test('timers of one duration share one of Node, and each fires in its turn', () => {
     const firedAt: number[] = []
     const timers = [0, 1, 2, 3, 4].map((each) => new CoalescedTimer(() => firedAt.push(each)))
 
@@ -82,7 +82,7 @@ describe('a clock that the test moves', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  test('one that is set anew though all were forgotten leaves none of before', () => {
+  test('a timer that is set again after forgetTimers leaves no earlier one', () => {
     const { timer, firedAt } = createTimer()
 
     timer.set(100)
@@ -94,7 +94,7 @@ describe('a clock that the test moves', () => {
     expect([nodeTimers, firedAt.length]).toEqual([1, 1])
   })
 
-  test('one that throws keeps no other from its turn', () => {
+  test('a timer whose callback throws does not delay the others', () => {
     const { timer: a, firedAt } = createTimer()
     const bad = new CoalescedTimer(() => {
       throw new Error('from the timer')
@@ -109,7 +109,7 @@ describe('a clock that the test moves', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  test('one that is set anew when it fires delays no other', () => {
+  test('a timer that is set again when it fires does not delay the others', () => {
     const { timer: other, firedAt } = createTimer()
     const again = new CoalescedTimer(() => again.set(100))
 
@@ -122,7 +122,7 @@ describe('a clock that the test moves', () => {
     expect(firedAt).toEqual([110])
   })
 
-  test('what has arrived while the process stood still is read before a timer that is due fires', async () => {
+  test('input that arrived during a standstill is read before a due timer fires', async () => {
     vi.useRealTimers()
     const server = createServer().listen(0, '127.0.0.1')
     await once(server, 'listening')
@@ -165,7 +165,7 @@ describe('a clock that the test moves', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  test('background work whose time has passed comes at once, and Node has nothing to warn of', () => {
+  test('unrefTimeout with a past time calls at once, and Node does not warn', () => {
     const set = vi.spyOn(globalThis, 'setTimeout')
     const call = vi.fn()
 

@@ -48,7 +48,7 @@ test('a write that has begun is not cut short', async () => {
   expect(await run(script)).toEqual({ code: 3, signal: null, out: 'true\nlisteners ran\n' })
 })
 
-test('where no Node can take its place, it waits for the pool', async () => {
+test('where no Node can replace the process, it waits for the pool', async () => {
   const script = `
     import { spawn } from 'node:child_process'
     Object.defineProperty(process, 'execPath', { value: pipe + '.gone' })
@@ -63,6 +63,6 @@ test('a call to the disk that hangs does not keep the process', async () => {
   expect(await run(hangingWrite)).toMatchObject({ code: 3, signal: null })
 })
 
-test.skipIf(!isPermitted)('nor does it keep the first process of a container', async () => {
+test.skipIf(!isPermitted)('a call to the disk that hangs does not keep the first process of a container', async () => {
   expect(await run(hangingWrite, asFirstProcess)).toMatchObject({ code: 3, signal: null })
 })

@@ -18,7 +18,7 @@ describe('a bucket of tokens', () => {
 
   const fresh = (): TokenBucket => ({ used: 0, at: 0 })
 
-  test('the burst is there at once, then one at a time as the rate gives them', () => {
+  test('the burst is available at once, then one token at a time at the rate', () => {
     const bucket = fresh()
     const allowed = [0, 0, 0, 0, 99, 100, 100, 250, 300, 300].map((at) =>
       isAllowed(consumeToken(bucket, tenASecond, at)),
@@ -27,7 +27,7 @@ describe('a bucket of tokens', () => {
     expect(allowed).toEqual([true, true, true, false, false, true, false, true, true, false])
   })
 
-  test('a result tells how many are left, and when there is one more', () => {
+  test('a result says how many tokens are left, and when the next one comes', () => {
     const bucket = fresh()
     const results = [0, 0, 0, 50].map((at) => consumeToken(bucket, tenASecond, at))
 
@@ -45,7 +45,7 @@ describe('a bucket of tokens', () => {
     expect(isAllowed(consumeToken(bucket, tenASecond, 100))).toBe(true)
   })
 
-  test('never is more consumed, between any two moments, than the burst and what the rate gives', () => {
+  test('no more tokens are consumed between any two moments than the burst and the rate allow', () => {
     const limits = fc.record({
       perMs: fc.double({ min: 0.001, max: 100, noNaN: true }),
       burst: fc.integer({ min: 1, max: 40 }),
@@ -98,7 +98,7 @@ describe('a fair quota', () => {
     expect(quota.used).toBe(56 * mib)
   })
 
-  test('what a client gives back is its own again, and the quota knows no client without any', () => {
+  test('a client can take again what it gave back, and the quota forgets an idle client', () => {
     const quota = new FairQuota(64 * mib)
     const copy = new BodyCopy(32 * mib, quota.shareOf('a'), 128 * 1024)
     copy.push(Buffer.alloc(20 * mib))

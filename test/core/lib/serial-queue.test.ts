@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest'
 import { SerialQueue } from '../../../src/core/lib/serial-queue.ts'
 
-test('a task begins when the one before it has ended, also when that failed', async () => {
+test('a task begins when the previous one has ended, even if that failed', async () => {
   const queue = new SerialQueue()
   const { promise: gate, reject } = Promise.withResolvers<string>()
   const first = vi.fn(() => gate)

@@ -45,17 +45,17 @@ describe.each<[keyof typeof units, Readonly<Record<string, unknown>>, readonly s
 ])('%s', (name, texts, others) => {
   const unit: { parse(text: string): unknown; format(value: never): string } = units[name]
 
-  test.each(Object.entries(texts))('%s is %o, and is written so', (text, value) => {
+  test.each(Object.entries(texts))('%s is parsed as %o, and written back the same', (text, value) => {
     expect(unit.parse(text)).toEqual(value)
     expect(unit.format(value as never)).toBe(text)
   })
 
-  test.each(others)('%j is none', (text) => {
+  test.each(others)('%j is not parsed', (text) => {
     expect(unit.parse(text)).toBeUndefined()
   })
 })
 
-test('what is written is read back', () => {
+test('a written value is parsed back the same', () => {
   fc.assert(fc.property(fc.nat(), (ms) => durations.parse(durations.format(ms)) === ms))
   fc.assert(fc.property(fc.maxSafeNat(), (bytes) => sizes.parse(sizes.format(bytes)) === bytes))
   fc.assert(fc.property(fc.nat(100_000), (n) => percentages.parse(percentages.format(n / 100_000)) === n / 100_000))
@@ -72,7 +72,7 @@ test.each<[keyof typeof units, Readonly<Record<string, string | undefined>>]>([
   ['multiples', { '2': '2x', '1.5 times': '1.5x', x2: '2x', '2X': '2x', twice: undefined }],
   ['percentages', { '10': '10%', '0.1': '10%', '1': '1%', '0': '0%', '10 percent': '10%', '.5%': '0.5%' }],
   ['percentages', { half: undefined, '%': undefined }],
-])('what was probably meant by a mistake in %s is known', (name, meant) => {
+])('a mistake in %s gets a suggestion', (name, meant) => {
   const { suggest } = units[name] as Pick<typeof durations, 'suggest'>
 
   for (const [text, suggestion] of Object.entries(meant)) expect([text, suggest(text)]).toEqual([text, suggestion])
@@ -96,14 +96,14 @@ const text = fc.string({
   unit: fc.constantFrom(...'ab"\\/\n\t\x00\x1b\x7f\x85\x9b\u061c\u200e\u2028\u2029\u202e\u2066é€😀'),
 })
 
-test('no control of terminals stays in a text', () => {
+test('escaped text has no control of terminals', () => {
   const every = Array.from({ length: 0x3000 }, (_, code) => String.fromCharCode(code)).join('')
 
   expect(escapeControls(every)).not.toMatch(hostile)
   expect(escapeControls('a\x1b[2J\x9b2J\u202e\u061c')).toBe('a\\x1b[2J\\x9b2J\\u202e\\u061c')
 })
 
-test('a document of JSON means the same without them', () => {
+test('an escaped JSON document means the same', () => {
   fc.assert(
     fc.property(fc.dictionary(text, fc.oneof(text, fc.array(text), fc.integer())), (value) => {
       const escaped = escapeQuotedControls(JSON.stringify(value))
@@ -114,7 +114,7 @@ test('a document of JSON means the same without them', () => {
   )
 })
 
-test('who parses JSON whose escapes are doubled gets no control but line feed and tab', () => {
+test('a parser of JSON with doubled escapes gets no control but line feed and tab', () => {
   fc.assert(
     fc.property(text, (value) => {
       const doubled = doubleEscapes(escapeQuotedControls(JSON.stringify(value)))

@@ -5,7 +5,7 @@ describe('writes of one turn', () => {
   /** Waits for the end of the turn of the event loop that runs. */
   const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
-  test('what is written in one turn leaves at its end, in the order in which it came', async () => {
+  test('the writes of one turn go out at its end, in their order', async () => {
     const written: number[] = []
 
     for (const n of [1, 2, 3]) batchWrite(() => written.push(n))
@@ -17,7 +17,7 @@ describe('writes of one turn', () => {
     expect(written).toEqual([1, 2, 3])
   })
 
-  test('what prepares a write comes before all writes of the turn, and what it adds goes out with them', async () => {
+  test('prepareWrite calls come before all writes of the turn, and their writes go out with them', async () => {
     const order: string[] = []
 
     batchWrite(() => order.push('first write'))
@@ -30,7 +30,7 @@ describe('writes of one turn', () => {
     expect(order).toEqual(['prepared', 'first write', 'second write'])
   })
 
-  test('what a write causes to be written is written too', async () => {
+  test('a write that is caused by another write goes out too', async () => {
     const written: string[] = []
 
     batchWrite(() => {
@@ -43,7 +43,7 @@ describe('writes of one turn', () => {
     expect(written).toEqual(['first', 'second'])
   })
 
-  test('a write that throws keeps none of the others back, and its error is thrown by itself', async () => {
+  test('a write that throws does not hold up the others, and its error is thrown by itself', async () => {
     const written: string[] = []
     const thrown: unknown[] = []
     const soon = (call: () => void) =>

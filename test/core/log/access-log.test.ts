@@ -21,7 +21,7 @@ const always = [
 const isExchange = ({ msg }: LogLine): boolean => msg === 'exchange'
 const get = 'GET /market/insights HTTP/1.1\r\nHost: gateway\r\n\r\n'
 
-test('an exchange leaves one line, with these fields and no others', async () => {
+test('an exchange leaves one line, with exactly these fields', async () => {
   const upstream = await httpUpstream()
   const settings = { upstream: upstream.url }
   const { port, line, lines } = await bootGateway(settings)
@@ -38,7 +38,7 @@ test('an exchange leaves one line, with these fields and no others', async () =>
   expect(lines.filter(isExchange).length).toBe(1)
 })
 
-test('the line is written when the body has ended, with what its upstream took apart from what the gateway took', async () => {
+test('the line is written when the body has ended, with upstream and gateway times apart', async () => {
   let held: ServerResponse | undefined
   const upstream = await httpUpstream((_, response) => {
     held = response
@@ -87,9 +87,9 @@ test('with access: false nothing is written', async () => {
 
 describe('a failure', () => {
   const own = { operation: null, endpoint: null, attempts: 0, upstreamMs: null, bytesIn: 0, fault: 'client', level: 30 }
-  const malformed = { cause: 'no method of HTTP in the request line', reason: 'bad-method' }
+  const malformed = { cause: 'no HTTP method in the request line', reason: 'bad-method' }
 
-  test('of the client is logged with its kind, at the level of information', async () => {
+  test('a failure of the client is logged at level info, with its kind', async () => {
     const { port, line } = await bootGateway()
 
     for (const [failure, status, bytes, more] of [
@@ -105,7 +105,7 @@ describe('a failure', () => {
     }
   })
 
-  test('of the upstream is a warning, with the cause in one line', async () => {
+  test('a failure of the upstream is a warning, with the cause in one line', async () => {
     const { port, line } = await bootGateway({ upstream: 'http://127.0.0.1:1' })
 
     await exchangeRaw(port, get)
@@ -118,7 +118,7 @@ describe('a failure', () => {
     })
   })
 
-  test('of the gateway itself is an error, with the whole stack', async () => {
+  test('a failure of the gateway itself is an error, with the whole stack', async () => {
     const { port, line, gateway } = await openGateway({}, openBrokenGateway)
     onTestFinished(() => gateway.close())
 
@@ -130,7 +130,7 @@ describe('a failure', () => {
   })
 })
 
-test('no line holds a field value, a query value or a body, of a request that is forwarded, rejected or malformed', async () => {
+test('no line holds a field value, a query value or a body, of a forwarded, rejected or malformed request', async () => {
   const secret = 'a5ecret'
   const fieldLines = [
     ...[`Authorization: Bearer ${secret}`, `Cookie: session=${secret}`, `X-Api-Key: ${secret}`],
@@ -191,7 +191,7 @@ describe('the line of an exchange', () => {
     return JSON.parse(lines[0] ?? '')
   }
 
-  test('is JSON, whatever a client sends', () => {
+  test('the line of an exchange is JSON, whatever a client sends', () => {
     const time = fc.float({ noNaN: true, min: 0, max: 1e6 })
     fc.assert(
       fc.property(id, fc.oneof(hostile, fc.ipV4(), zoned), time, (requestId, forwarded, totalMs) => {
@@ -217,7 +217,7 @@ describe('the line of an exchange', () => {
       cause: 'connect ECONNREFUSED "127.0.0.1:1"',
     }
 
-    test('before the response stand in its line, each as it was', () => {
+    test('failed attempts before the response are in its line, each with its own cause', () => {
       const failedAttempts = [attempt(connectFailed), attempt(503, 'http://market-b:8080')]
 
       expect(lineOf({ attempts: 3, failedAttempts })).toMatchObject({
@@ -226,7 +226,7 @@ describe('the line of an exchange', () => {
       })
     })
 
-    test('before the failure of the exchange stand beside it, which is not logged twice', () => {
+    test('failed attempts before the failure of the exchange are beside it, and it is not logged twice', () => {
       const failure = new GatewayError('headers-timeout')
       const failedAttempts = [attempt(connectFailed), attempt(failure)]
 
@@ -235,14 +235,14 @@ describe('the line of an exchange', () => {
       expect(line).toMatchObject({ failure: 'headers-timeout', failedAttempts: [loggedAttempt] })
     })
 
-    test('are not there when there is but the one whose result the client got', () => {
+    test('the line has no failed attempts if there is only the one whose result the client got', () => {
       const failed = lineOf({ status: 502, failure: connectFailed, failedAttempts: [attempt(connectFailed)] })
       const responded = lineOf({ status: 503, failedAttempts: [attempt(503)] })
 
       expect([failed.failedAttempts, responded.failedAttempts]).toEqual([undefined, undefined])
     })
 
-    test('are eight at most', () => {
+    test('the line has at most eight failed attempts', () => {
       const failedAttempts = Array.from({ length: 300 }, () => attempt(connectFailed))
 
       expect(lineOf({ attempts: 301, failedAttempts }).failedAttempts).toHaveLength(8)

@@ -69,7 +69,7 @@ test('batches are written one after another, in order', () => {
   expect([first, reader.batches]).toEqual([1, lines])
 })
 
-test('at most the limit waits, the batch being written included; the rest is dropped and counted', () => {
+test('at most the limit waits, the batch being written included; further lines are dropped and counted', () => {
   const { out, reader } = openQueue(40_000)
 
   for (let i = 0; i < 100; i++) out.write(`${'é'.repeat(499)}x\n`) // bytes are counted, not characters
@@ -121,7 +121,7 @@ test('when half the room is free again, onDrain is called', () => {
   expect(onDrain).toHaveBeenCalledTimes(1)
 })
 
-test('the end writes what waits and resolves when it is written', async () => {
+test('end writes the waiting lines, and resolves when they are written', async () => {
   const { out, reader } = openQueue()
   out.write('last\n')
   const ended = vi.fn()
@@ -159,7 +159,7 @@ test('lines of another process go out after what was written before, without wai
   expect(reader.batches).toEqual(['own\n', 'one\ntwo\n'])
 })
 
-test('of forwarded lines, whole ones are dropped and counted when there is no room, or no reader', () => {
+test('whole forwarded lines are dropped and counted when there is no room, or no reader', () => {
   const { out, reader } = openQueue(10)
 
   out.forward(Buffer.from('1234\n6789\n'))
@@ -174,7 +174,7 @@ test('of forwarded lines, whole ones are dropped and counted when there is no ro
   expect([full, out.dropped]).toEqual([4, 6])
 })
 
-test('megabytes that wait are written as soon as a slow reader takes some, without a timer', async () => {
+test('waiting megabytes are written as soon as a slow reader takes some, without a timer', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   const { readEnd, writeEnd } = openPipe()
   const out = new LogQueue(openStdout(writeEnd), 4 * 1024 ** 2, () => {})

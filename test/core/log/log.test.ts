@@ -8,7 +8,7 @@ test('an error is serialized as its name, message, code and stack, and no other 
   expect(serializeError(error)).toEqual({ type: 'TypeError', message: 'why', code: 'EWHY', stack: error.stack })
 })
 
-test('its causes are shown below it, and a ring of them has an end', () => {
+test('the causes of an error are shown below it, and a circle of causes ends', () => {
   const cause = new Error('the deeper one')
   const ring = Object.assign(new Error('why'), { cause: null as unknown })
   ring.cause = ring
@@ -22,7 +22,7 @@ test('a thrown value that is no error is not shown: it may hold anything', () =>
   expect(serializeError('secret')).toBe('a string was thrown')
 })
 
-test('memory is as last read where the system does not say: no descriptor is left to ask it with', () => {
+test('memory is as last read when no descriptor is free to read it', () => {
   const stats = new ProcessStats()
   const before = stats.report.residentBytes
   vi.spyOn(process, 'memoryUsage').mockImplementation(() => {

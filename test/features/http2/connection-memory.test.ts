@@ -157,7 +157,7 @@ const holding = async (count: number, ...parts: readonly (keyof typeof holds)[])
   return held / opened.length
 }
 
-test.each(Object.keys(holds) as (keyof typeof holds)[])('%s stays within its bound', async (part) => {
+test.each(Object.keys(holds) as (keyof typeof holds)[])('the memory of %s stays within its bound', async (part) => {
   const bound = bounds[part]
   const count = Math.max(1, Math.min(100, Math.round(3_000_000 / bound)))
 
@@ -167,7 +167,7 @@ test.each(Object.keys(holds) as (keyof typeof holds)[])('%s stays within its bou
   expect(held).toBeGreaterThan(bound / 16)
 })
 
-test('all that grow stay within the total at once', async () => {
+test('all parts together stay within the total bound', async () => {
   const grow = ['requestHeads', 'requestBodies', 'responseHeads', 'responseBodies', 'controls', 'fieldBlock'] as const
 
   const held = await holding(1, ...grow, 'frame')

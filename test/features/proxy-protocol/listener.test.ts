@@ -18,7 +18,7 @@ const open = (countElsewhere?: () => Promise<boolean>) => {
 const connection = (remoteAddress: string | undefined): Socket & Duplex =>
   Object.assign(new Duplex({ read() {}, write: (_chunk, _encoding, done) => done() }), { remoteAddress }) as never
 
-test('a connection that was reset before it was looked at is closed: it may be a load balancer’s', () => {
+test('a connection that was reset before it was accepted is closed: it may be a probe of a load balancer', () => {
   const { acceptor, onConnection, onAwaited } = open()
   const socket = connection(undefined)
 
@@ -29,7 +29,7 @@ test('a connection that was reset before it was looked at is closed: it may be a
   expect(onAwaited).not.toHaveBeenCalled()
 })
 
-test('a connection whose header has come keeps nothing of the acceptor: no listener, and it is not awaited', async () => {
+test('a connection whose header has come keeps no listener of the acceptor, and is not awaited', async () => {
   const { acceptor, onConnection } = open()
   const socket = connection('10.0.0.1')
   const before = ['readable', 'close', 'end', 'data'].map((name) => EventEmitter.listenerCount(socket, name))
@@ -43,7 +43,7 @@ test('a connection whose header has come keeps nothing of the acceptor: no liste
   expect(['readable', 'close', 'end', 'data'].map((name) => EventEmitter.listenerCount(socket, name))).toEqual(before)
 })
 
-test('a connection is awaited until another process has counted it, and closed when that says no', async () => {
+test('a connection is awaited until another process has counted it, and closed at the limit', async () => {
   const counted = Promise.withResolvers<boolean>()
   const { acceptor, onConnection } = open(() => counted.promise)
   const socket = connection('10.0.0.1')
@@ -59,7 +59,7 @@ test('a connection is awaited until another process has counted it, and closed w
   expect(onConnection).not.toHaveBeenCalled()
 })
 
-test('a connection whose header has come is not closed when the time for headers is over', async () => {
+test('a connection whose header has come is not closed when the timeout of headers is over', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
   onTestFinished(() => void vi.useRealTimers())
   const { acceptor, onConnection, onFailure } = open()

@@ -86,11 +86,11 @@ describe('TLS between the client and the load balancer', () => {
     expect(secureOf(...tlvs)).toBe(secure)
   })
 
-  test.each([0, 1, 4])('of which %i bytes are said is a malformed header', (length) => {
+  test.each([0, 1, 4])('a TLS entry of only %i bytes makes the header malformed', (length) => {
     expect(reasonOf(proxyV2('192.0.2.7', tlv(0x20, Buffer.alloc(length, 1))))).toBe('bad-proxy-header')
   })
 
-  test('of a connection of the load balancer’s own is not read', () => {
+  test('the TLS entry in the load balancer’s own connection is not read', () => {
     const block = Buffer.concat([Buffer.alloc(12), ssl(1)])
 
     expect(parse(proxyV2Raw(0, 0x11, block))).toMatchObject({ origin: 'local', secure: null })
@@ -101,11 +101,11 @@ describe('a checksum', () => {
   // The CRC32c (RFC 9260 appendix A) of the header with four zeros in its place, by another program.
   const good = proxyV2('192.0.2.7', tlv(3, Buffer.from('058e8249', 'hex')))
 
-  test('that is right is taken', () => {
+  test('a correct checksum is accepted', () => {
     expect(parse(good)).toMatchObject({ origin: 'client', address: '192.0.2.7' })
   })
 
-  test('that is wrong is rejected, whichever bit of the header it is', () => {
+  test('a wrong checksum is rejected, whichever bit of the header is wrong', () => {
     fc.assert(
       fc.property(fc.integer({ min: 16, max: 27 }), fc.integer({ min: 0, max: 7 }), (at, bit) => {
         const bad = Buffer.from(good)
@@ -116,7 +116,7 @@ describe('a checksum', () => {
     )
   })
 
-  test('of another size is rejected', () => {
+  test('a checksum of another size is rejected', () => {
     expect(reasonOf(proxyV2('192.0.2.7', tlv(3, 'abc')))).toBe('bad-proxy-header')
   })
 })
@@ -177,7 +177,7 @@ describe('a header that breaks the protocol is rejected', () => {
     expect(reasonOf(text)).toBe('bad-proxy-header')
   })
 
-  test('of the longest headers the rest is waited for, and no longer', () => {
+  test('an incomplete header is awaited up to the maximum length, and no longer', () => {
     expect(parse(`PROXY UNKNOWN ${'x'.repeat(91)}\r\n`)).toMatchObject({ length: 107 })
     expect(parse(`PROXY UNKNOWN ${'x'.repeat(92)}`)).toBeNull()
     expect(parse(proxyV2Raw(1, 0x11, Buffer.alloc(535), 536))).toBeNull()
@@ -202,7 +202,7 @@ test('a header is read exactly, whatever follows it, and not before its last byt
   )
 })
 
-test('random bytes are rejected, or waited for up to the longest header, and never throw', () => {
+test('random bytes are rejected, or awaited up to the maximum length, and never throw', () => {
   const begun = Buffer.concat([proxySignature, Buffer.from([0x21, 0x11, 0])])
   const start = fc.constantFrom(
     Buffer.alloc(0),

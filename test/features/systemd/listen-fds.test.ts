@@ -15,7 +15,7 @@ const pid = 4711
 const systemd = { LISTEN_PID: String(pid), LISTEN_FDS: '2', LISTEN_FDNAMES: 'admin:public' }
 const address = { host: '127.0.0.1', port: 8080 }
 
-test("systemd's are told apart by their names", () => {
+test('the sockets of systemd are told apart by their names', () => {
   expect(parseListenFds(systemd, pid)).toEqual({
     public: { fd: 4, source: 'public of LISTEN_FDNAMES' },
     admin: { fd: 3, source: 'admin of LISTEN_FDNAMES' },
@@ -23,7 +23,7 @@ test("systemd's are told apart by their names", () => {
   expect(parseListenFds({ ...systemd, LISTEN_FDS: '1', LISTEN_FDNAMES: 'public' }, pid)).toMatchObject({ admin: null })
 })
 
-test('those of another process are none, and there are none without the variables of systemd', () => {
+test('the sockets of another process are ignored, and there are none without the variables of systemd', () => {
   for (const variables of [{}, { ...systemd, LISTEN_PID: '1' }])
     expect(parseListenFds(variables, pid)).toEqual(noInheritedSockets)
 })
@@ -39,7 +39,7 @@ test.each([
   expect(() => parseListenFds({ ...systemd, ...wrong }, pid)).toThrow(message)
 })
 
-test("without a socket the address is the file's, and the port of systemd's socket must be the file's", () => {
+test('without a socket the address is that of the file, and a socket of systemd must have the port of the file', () => {
   const { public: inherited } = parseListenFds(systemd, pid)
 
   expect(resolveBindTarget(null, address)).toEqual(address)
@@ -47,7 +47,7 @@ test("without a socket the address is the file's, and the port of systemd's sock
   expect(resolveBindTarget(inherited, { ...address, port: 0 })).toMatchObject({ fd: 4, port: null })
 })
 
-test('a file instead of a socket that listens is rejected', async () => {
+test('a file in place of a listening socket is rejected', async () => {
   const fd = openSync(fileURLToPath(import.meta.url), 'r')
   onTestFinished(() => closeSync(fd))
 
@@ -76,7 +76,7 @@ const openServer = async () => {
   return { opener, port: (opener.address() as AddressInfo).port }
 }
 
-test('from a socket that another process has opened connections are taken', async () => {
+test('connections are accepted from a socket that another process has opened', async () => {
   const { opener, port } = await openServer()
   const child = listenElsewhere(opener, port)
   opener.close()
@@ -87,7 +87,7 @@ test('from a socket that another process has opened connections are taken', asyn
 })
 
 // The kernel would let it listen, on any port.
-test('a socket that is connected instead of one that listens is rejected', async () => {
+test('a connected socket in place of a listening one is rejected', async () => {
   const { port } = await openServer()
   const socket = connect(port, '127.0.0.1')
   onTestFinished(() => void socket.destroy())

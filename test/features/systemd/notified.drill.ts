@@ -32,7 +32,7 @@ const startService = async (settings: object = {}, watchdogMs = 0) => {
 }
 
 describe.skipIf(systemdNotify.missing ?? python.missing)('a service of Type=notify', () => {
-  test('says before a reload that it begins, and after it what came of it', async () => {
+  test('a service of Type=notify reports the begin of a reload, and then its outcome', async () => {
     const { gateway, file, write, named, messages } = await startService({ reload: { watch: false } })
     await expect.poll(() => named('READY')).toHaveLength(1)
 
@@ -52,7 +52,7 @@ describe.skipIf(systemdNotify.missing ?? python.missing)('a service of Type=noti
     expect(messages.at(-1)?.STATUS).toMatch(/configuration \w+$/)
   })
 
-  test('gives no sign of life when it hangs', async () => {
+  test('a service of Type=notify that hangs sends no keep-alive', async () => {
     const { gateway, named } = await startService({}, 1000)
     await expect.poll(() => named('WATCHDOG').length).toBeGreaterThan(2)
 

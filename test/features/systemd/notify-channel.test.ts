@@ -44,14 +44,14 @@ describe.skipIf(systemdNotify.missing ?? python.missing)('the channel to systemd
     expect(messages).toEqual([{ READY: '1', STATUS: 'it\'s $(id) `id` "a" \\ * ; %s X=1' }])
   })
 
-  test('says that nobody listens', async () => {
+  test('the channel rejects when no process listens', async () => {
     const send = openNotifyChannel('/nowhere/notify')
 
     await expect(send(['READY=1'])).rejects.toThrow('systemd-notify ended with 1')
   })
 })
 
-test('a program that is missing is said, and one that comes later is used', async () => {
+test('a missing program is reported, and a program that is installed later is used', async () => {
   const folder = withProgram('exit 0')
   rmSync(join(folder, 'systemd-notify'))
   const send = openNotifyChannel('/notify', folder)
@@ -62,7 +62,7 @@ test('a program that is missing is said, and one that comes later is used', asyn
   await expect(send(['READY=1'])).resolves.toBe(undefined)
 })
 
-test('a shell that is killed fails one message, and the next has another shell', async () => {
+test('a killed shell fails one message, and the next message has another shell', async () => {
   const send = openNotifyChannel('/notify', withProgram('[ "$1" = READY=1 ] || kill -9 $PPID'))
 
   await expect(send(['WATCHDOG=1'])).rejects.toThrow('the shell of systemd-notify has ended')
@@ -81,7 +81,7 @@ test('a program that hangs is killed with its shell, and the next message has an
   await expect.poll(() => isRunning(pid)).toBe(false)
 })
 
-test('nothing is kept of a message that was sent', async () => {
+test('a sent message is not kept in memory', async () => {
   const send = openNotifyChannel('/notify', withProgram('exit 0'))
   // The shell reads a byte at a time.
   const sendMany = async (messages: number): Promise<void> => {
@@ -129,7 +129,7 @@ test.each([
   expect(parseNotifySettings({ NOTIFY_SOCKET: socket, ...variables }, 7)).toEqual({ socket, watchdogMs })
 })
 
-test('child processes do not inherit what was asked of this process', () => {
+test('child processes do not inherit the variables of systemd', () => {
   vi.stubEnv('NOTIFY_SOCKET', socket)
 
   expect(takeNotifySettings()).toEqual({ socket, watchdogMs: null })

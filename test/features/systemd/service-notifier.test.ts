@@ -29,7 +29,7 @@ const failing =
 
 const settle = () => vi.advanceTimersByTimeAsync(0)
 
-test('once ready it beats at half of the time, and says each time how it does', async () => {
+test('a ready gateway sends a keep-alive at half of the watchdog time, each with its status', async () => {
   const { service, sent } = notifier()
   await vi.advanceTimersByTimeAsync(2000)
   expect(sent).toEqual([])
@@ -52,7 +52,7 @@ test.each([
   expect(sent).toEqual(['READY=1 STATUS=serves'])
 })
 
-test('a reload begins with the time of the system, and of several the last one ends it', async () => {
+test('a reload begins with the time of the system, and the last of several ends it', async () => {
   const { service, sent } = notifier(undefined, null)
 
   service.reloading()
@@ -66,7 +66,7 @@ test('a reload begins with the time of the system, and of several the last one e
   expect(sent[2]).toBe('READY=1 STATUS=serves')
 })
 
-test('messages keep their order, and a beat that is held up is not joined by others', async () => {
+test('messages keep their order, and a delayed keep-alive is not followed by more', async () => {
   const { promise: held, resolve: release } = Promise.withResolvers<void>()
   const { service, sent } = notifier(() => held)
 
@@ -83,7 +83,7 @@ test('messages keep their order, and a beat that is held up is not joined by oth
   ])
 })
 
-test('a message that fails is sent once more before the next, and a success is not logged', async () => {
+test('a failed message is sent once more before the next, and a success is not logged', async () => {
   const { service, sent, warned } = notifier(failing(false), null)
 
   service.ready()
@@ -94,7 +94,7 @@ test('a message that fails is sent once more before the next, and a success is n
   expect(warned).toEqual([])
 })
 
-test('what it says of itself never makes a message too long for systemd', async () => {
+test('no status makes a message too long for systemd', async () => {
   const { service, sent } = notifier(undefined, null, () => 'ß'.repeat(5000))
 
   service.ready()
@@ -103,7 +103,7 @@ test('what it says of itself never makes a message too long for systemd', async 
   expect(Buffer.byteLength(sent.join())).toBeLessThan(4096)
 })
 
-test('a message that is lost twice is logged once, until one arrives again', async () => {
+test('a message that is lost twice is logged once, until a message arrives again', async () => {
   const { service, warned } = notifier(failing(false, false, false, false, true, false, false))
 
   service.ready()

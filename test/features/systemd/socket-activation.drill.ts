@@ -90,7 +90,7 @@ test.skipIf(systemdNotify.missing ?? python.missing)(
   },
 )
 
-test('a socket on another port than the file says is one clear line and exit code 1', async () => {
+test('a socket on another port than the file gets one log line, and exit code 1', async () => {
   const socket = await openSocket()
   const file = fileWith({ listen: { port: 1 } })
   const gateway = prepare(file, [socket.fd], { LISTEN_FDS: '1', LISTEN_FDNAMES: 'public' })

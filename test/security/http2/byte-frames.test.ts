@@ -4,7 +4,7 @@ import { expect } from 'vitest'
 import { frame, get, head } from '../../helpers/http2.ts'
 import { type Attack, attack, littleBytes, ping, test, wentOn } from '../../helpers/http2-attack.ts'
 
-test('bodies of a byte a frame are held in little memory', async () => {
+test('bodies with one byte a frame are held in little memory', async () => {
   const streams = Array.from({ length: 100 }, (_, n) => 2 * n + 1)
   const byte = Buffer.concat(streams.map((stream) => frame(0, 0, stream, Buffer.from('a'))))
   const fields = [...get('/valuation/score', 'POST'), 'content-length', '65536']

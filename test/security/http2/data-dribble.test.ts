@@ -6,7 +6,7 @@ import { attack, endedFor, endlessUpstream, floodOf, test } from '../../helpers/
 const shut = frame(4, 0, 0, Buffer.from([0, 4, 0, 0, 0, 0]))
 const byte = Buffer.from([0, 0, 0, 1])
 
-test('responses that are taken a byte at a time end their connection', async () => {
+test('a client that takes responses byte by byte loses its connection', async () => {
   const heads = Array.from({ length: 100 }, (_, n) => head(2 * n + 1))
   const dribble = floodOf((nth) => [frame(8, 0, (2 * nth + 1) % 200, byte)], shut, ...heads)
   const { url } = await endlessUpstream()
@@ -18,7 +18,7 @@ test('responses that are taken a byte at a time end their connection', async () 
   expect(taken).toBeLessThan(100_000)
 })
 
-test('windows of a connection that open by a byte, where nothing waits, end it', async () => {
+test('a client that opens the window of a connection byte by byte, with nothing waiting, loses the connection', async () => {
   const { outcome } = await attack(floodOf(() => [frame(8, 0, 0, byte)]))
 
   expect(outcome).toEqual(endedFor('too-many-window-updates'))

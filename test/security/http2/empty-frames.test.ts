@@ -15,7 +15,7 @@ test.each([
 })
 
 // RFC 9113 §6.1 allows them; nginx and HAProxy serve them.
-test('a few thousand of them end nothing', async () => {
+test('a few thousand empty frames do not end the connection', async () => {
   const { outcome } = await attack(async ({ send, frame: received }) => {
     await send(upload, ...Array.from({ length: 3000 }, () => frame(0, 0, 1)), frame(0, 1, 1))
     await received(({ type, stream }) => type === 1 && stream === 1)

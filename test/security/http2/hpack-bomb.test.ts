@@ -8,7 +8,7 @@ const entry = Buffer.concat([Buffer.from([0x40, name.length]), name, block('', '
 const first = frame(1, 5, 1, Buffer.concat([block(...get('/nothing')), entry]))
 const bomb = Buffer.concat([block(...get()), Buffer.alloc(16_000, 0xbe)])
 
-test('heads that name a large entry again and again end their connection', async () => {
+test('heads that repeat a large table entry end their connection', async () => {
   const bombs = floodOf((nth) => [frame(1, 5, 2 * nth + 3, bomb)], first)
 
   const { outcome, begun, lines, grownBytes } = await attack(bombs, { measures: true })

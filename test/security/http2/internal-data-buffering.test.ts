@@ -7,7 +7,7 @@ import { eventually } from '../../helpers/wire.ts'
 const open = [frame(4, 0, 0, Buffer.from([0, 4, 127, 255, 255, 255])), frame(8, 0, 0, Buffer.from([127, 0, 0, 0]))]
 const heads = Array.from({ length: 100 }, (_, n) => head(2 * n + 1))
 
-test('a hundred endless responses wait at their upstream', async () => {
+test('a hundred endless responses wait at their upstream, not in the gateway', async () => {
   const { url, written } = await endlessUpstream()
   const unread: Attack = async ({ socket, send }) => {
     socket.pause()

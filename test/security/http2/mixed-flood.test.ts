@@ -3,7 +3,7 @@ import { expect } from 'vitest'
 import { frame, get, head } from '../../helpers/http2.ts'
 import { attack, endedFor, floodOf, ping, test } from '../../helpers/http2-attack.ts'
 
-test('a flood of several kinds ends its connection as a flood of one does', async () => {
+test('a flood of several kinds ends its connection like a flood of one kind', async () => {
   const { outcome, attacker } = await attack(
     floodOf((nth) => [
       ...[ping, frame(4, 0, 0), head(2 * nth + 1, get('/nothing'))],

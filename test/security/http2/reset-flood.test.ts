@@ -3,7 +3,7 @@ import { expect } from 'vitest'
 import { get, head } from '../../helpers/http2.ts'
 import { attack, endedFor, test } from '../../helpers/http2-attack.ts'
 
-test('replies to broken requests that are not read end their connection', async () => {
+test('unread replies to broken requests end their connection', async () => {
   const { outcome } = await attack(async (attacker) => {
     attacker.socket.pause()
     for (let first = 1; first < 2000; first += 200)

@@ -34,7 +34,7 @@ describe.skipIf(missing !== null)('a client that takes', () => {
     return { ...booted, client, taken }
   }
 
-  test('less than the rate has its stream cut, and no other', async () => {
+  test('a client that takes less than the rate has its stream cut, and no other stream', async () => {
     const { client, lines } = await reader('10MiB/s')
 
     let passed = 0
@@ -55,7 +55,7 @@ describe.skipIf(missing !== null)('a client that takes', () => {
     expect(await client.frame(({ type, stream }) => type === 1 && stream === 3)).toBeDefined()
   })
 
-  test('as much as the rate asks for has not', async () => {
+  test('a client that takes the rate is not cut', async () => {
     const { client, lines, taken } = await reader('6KiB/s')
 
     for (let round = 2; round <= 12; round++) {
@@ -69,7 +69,7 @@ describe.skipIf(missing !== null)('a client that takes', () => {
   })
 
   // The system has a part of the last one, with its end.
-  test('nothing, of responses that all go out at once, has the request ended', async () => {
+  test('a client that takes nothing of responses that went out at once has its requests ended', async () => {
     const { url } = await httpUpstream((_, response) => void response.end(Buffer.alloc(60_000)))
     const { port, lines } = await bootGateway({
       upstream: url,

@@ -43,7 +43,7 @@ describe.skipIf(missing !== null)('an upload', () => {
     return { booted, client, send, upstream }
   }
 
-  test('slower than the rate is ended with 408, and its connection goes on', async () => {
+  test('an upload slower than the rate gets 408, and its connection stays open', async () => {
     const { client, send, booted, upstream } = await begin()
 
     await send(12)
@@ -60,7 +60,7 @@ describe.skipIf(missing !== null)('an upload', () => {
     await eventually(() => upstream.connections() === 0)
   })
 
-  test('that slows down once its window is wide is ended all the same', async () => {
+  test('an upload that slows down once its window is wide is ended too', async () => {
     const { client, send } = await begin()
 
     for (let i = 0; i < 4; i++) await send(1, 'a'.repeat(16_383))

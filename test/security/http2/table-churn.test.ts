@@ -6,7 +6,7 @@ import { type Attack, attack, endedFor, floodOf, littleBytes, test, wentOn } fro
 const size = (bytes: number): Buffer => Buffer.from(bytes === 0 ? [0x20] : [0x3f, 0xe1, 0x1f])
 const request = block(...get('/nothing'))
 
-test('a table that changes its size in each head ends its connection', async () => {
+test('a client that changes the table size in each head loses its connection', async () => {
   const { outcome } = await attack(
     floodOf((nth) => [frame(1, 5, 2 * nth + 1, Buffer.concat([size(0), size(4096), request]))]),
   )
@@ -14,7 +14,7 @@ test('a table that changes its size in each head ends its connection', async () 
   expect(outcome).toEqual(endedFor('too-many-table-sizes'))
 })
 
-test('heads that each replace all entries are served, and hold no more than one table', async () => {
+test('heads that each replace all entries are served, and hold at most one table', async () => {
   const entries = (nth: number): Buffer[] =>
     Array.from({ length: 100 }, (_, n) => Buffer.from(`\x40\x04x-${n % 10}a\x05${10_000 + 100 * nth + n}`))
 

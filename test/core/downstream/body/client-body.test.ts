@@ -32,7 +32,7 @@ const begin = (body: ClientBody) =>
     [Symbol.asyncIterator]()
     .next()
 
-test('a body that streams has not begun before its first chunk is asked for, however often it was made ready', () => {
+test('a streaming body does not begin before its first chunk is requested, however often it was prepared', () => {
   const body = createBody(null)
 
   body.stream(() => {}).stop()
@@ -42,7 +42,7 @@ test('a body that streams has not begun before its first chunk is asked for, how
   expect([before, body.started]).toEqual([false, true])
 })
 
-test('a small body has begun when it is read', () => {
+test('a small body begins when it is read', () => {
   const body = createBody(10)
 
   const before = body.started
@@ -51,7 +51,7 @@ test('a small body has begun when it is read', () => {
   expect([before, body.started]).toEqual([false, true])
 })
 
-test('the buffers of a body that was read can be freed', async () => {
+test('the buffers of a read body can be freed', async () => {
   const { body, read } = await readBody(Buffer.alloc(32 * 1024), Buffer.alloc(32 * 1024))
   const bytes = (): number => read.reduce((sum, { byteLength }) => sum + byteLength, 0)
   const before = bytes()
@@ -61,7 +61,7 @@ test('the buffers of a body that was read can be freed', async () => {
   expect([before, bytes()]).toEqual([64 * 1024, 0])
 })
 
-test('a body that is given up before its reader begins fails that reader as well', async () => {
+test('a body that is stopped before its reader begins fails that reader too', async () => {
   const reason = new GatewayError('client-gone')
   const [read, streamed] = [createBody(10), createBody(null)]
   for (const body of [read, streamed]) body.abort(reason)
@@ -72,7 +72,7 @@ test('a body that is given up before its reader begins fails that reader as well
   expect([read.started, streamed.started]).toEqual([false, false])
 })
 
-test('what was read before it is given up can be read again', async () => {
+test('chunks read before the body is stopped can be read again', async () => {
   const { body } = await readBody(Buffer.from('abc'))
 
   body.abort(new GatewayError('client-gone'))
@@ -80,7 +80,7 @@ test('what was read before it is given up can be read again', async () => {
   expect(Buffer.concat(await body.read()).toString()).toBe('abc')
 })
 
-test('the time for a body begins when its client has been told to continue', async () => {
+test('the timeout of a body begins when its client has got 100 Continue', async () => {
   vi.useFakeTimers()
   onTestFinished(() => void vi.useRealTimers())
   const writeContinue = vi.fn((_onSent: () => void) => {})
@@ -109,7 +109,7 @@ const cut = (body: Buffer, sizes: readonly number[]): Buffer[] => {
   })
 }
 
-test('chunks come out as one body, whatever their sizes, and however they are taken', () => {
+test('chunks come out as one body, whatever their sizes and however they are taken', () => {
   const sizes = Array.from({ length: 500 }, (_, n) => [1, 5000, 3, 1023, 1024, 20_000, 0][n % 7] ?? 0)
   const body = pseudoRandomBytes(sizes.reduce((sum, size) => sum + size, 0))
   const queue = new ChunkQueue()
@@ -149,16 +149,19 @@ test('a body of a known length comes out in one chunk, in memory of its own', ()
   ])
 })
 
-test.each([1, 100, 1000, 10_000])('of a body of 64 KiB that stops after %i bytes, little more is held', (bytes) => {
-  const queue = new ChunkQueue(64 * 1024)
+test.each([1, 100, 1000, 10_000])(
+  'a queue of 64 KiB that gets only %i bytes holds little more than those bytes',
+  (bytes) => {
+    const queue = new ChunkQueue(64 * 1024)
 
-  queue.push(Buffer.alloc(bytes))
+    queue.push(Buffer.alloc(bytes))
 
-  const held = queue.takeAll().reduce((sum, { buffer }) => sum + buffer.byteLength, 0)
-  expect(held).toBeLessThanOrEqual(Math.max(4096, 8 * bytes))
-})
+    const held = queue.takeAll().reduce((sum, { buffer }) => sum + buffer.byteLength, 0)
+    expect(held).toBeLessThanOrEqual(Math.max(4096, 8 * bytes))
+  },
+)
 
-test('what is cleared is gone', () => {
+test('clear removes all chunks', () => {
   const queue = new ChunkQueue()
   for (const letter of 'abc') queue.push(Buffer.from(letter))
 

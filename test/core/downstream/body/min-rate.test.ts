@@ -43,7 +43,7 @@ test.each([
   expect(other.cut).toBe(cuts)
 })
 
-test('a burst pays for the ten seconds that it falls in, and for no more', () => {
+test('a burst pays for the ten seconds in which it falls, and for no later time', () => {
   const { other, move } = start()
 
   move(9000, 1_000_000)
@@ -54,7 +54,7 @@ test('a burst pays for the ten seconds that it falls in, and for no more', () =>
   expect([after, other.cut]).toEqual([0, 1])
 })
 
-test('time without a wait counts for nothing', () => {
+test('time without a wait does not count', () => {
   const { other, wait, move } = start()
 
   for (let i = 0; i < 9; i++) {
@@ -68,7 +68,7 @@ test('time without a wait counts for nothing', () => {
   expect([before, other.cut]).toEqual([0, 1])
 })
 
-test('what moves unseen in the middle of a wait is granted, but not for ever', () => {
+test('bytes that move unreported within a wait are granted, but not without limit', () => {
   const { other, wait } = start(5000)
 
   wait()
@@ -79,7 +79,7 @@ test('what moves unseen in the middle of a wait is granted, but not for ever', (
   expect([before, other.cut]).toEqual([0, 1])
 })
 
-test('an inexact count is granted what it may be wrong by', () => {
+test('an inexact count is granted its tolerance', () => {
   const { other, move } = start(0, 500)
 
   for (let i = 0; i < 19; i++) move(1000, 75)
@@ -89,7 +89,7 @@ test('an inexact count is granted what it may be wrong by', () => {
   expect([before, other.cut]).toEqual([0, 1])
 })
 
-test('a response that follows at once is waited for where the one before left off', () => {
+test('a response that follows at once continues the wait of the previous response', () => {
   const { monitor } = start()
   const [first, second] = [{ cut: 0 }, { cut: 0 }]
   const waitFor = (waiter: { cut: number }): void => {

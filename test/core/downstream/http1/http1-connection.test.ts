@@ -58,7 +58,7 @@ describe('connections', () => {
 
   const get = 'GET /market/insights HTTP/1.1\r\nHost: a\r\n\r\n'
 
-  test('a client has its time for a head while it is read from, and not while its responses wait for it', async () => {
+  test('the timeout of a head runs while its client is read, and rests while responses wait for the client', async () => {
     const { receive, take, failures } = openConnection()
 
     await receive(`${get}GET /mar`)
@@ -72,7 +72,7 @@ describe('connections', () => {
     expect(failures).toEqual(['head-too-slow'])
   })
 
-  test('a client is read from again once a response is cut that has waited for it, so that its end is noticed', async () => {
+  test('a client is read again once the response that it held up is cut, so that its end is noticed', async () => {
     const { receive, take, socket, responses } = openConnection(() => {})
     await receive(get)
     const [first] = responses
@@ -112,7 +112,7 @@ describe('bodies of requests', () => {
     return { request, flow, receive, collect }
   }
 
-  test('what comes before it is asked for is held, and handed on first', () => {
+  test('bytes of a body that come before they are requested are held, and handed on first', () => {
     const { receive, collect } = createRequest()
 
     receive('a')
@@ -122,7 +122,7 @@ describe('bodies of requests', () => {
     expect(chunks).toEqual(['a', 'b', null])
   })
 
-  test('of a body that is not asked for, the client is held back at 64 KiB', () => {
+  test('a client is held back after 64 KiB of a body that nobody reads', () => {
     const { request, flow } = createRequest()
 
     request.receive(Buffer.alloc(63 * KiB))
@@ -132,7 +132,7 @@ describe('bodies of requests', () => {
     expect([before, flow.isPaused]).toEqual([false, true])
   })
 
-  test('a consumer that pauses gets nothing more, and the rest in order; the connection reads on at the end', () => {
+  test('a consumer that pauses gets nothing more, then the rest in order, and the connection reads on at the end', () => {
     const { request, flow, receive, collect } = createRequest()
     const chunks = collect()
 
@@ -146,7 +146,7 @@ describe('bodies of requests', () => {
     expect([held, during, read, chunks]).toEqual([true, [], false, ['a', null]])
   })
 
-  test('a consumer can pause between two pieces of what was held', () => {
+  test('a consumer can pause between two held pieces', () => {
     const { request } = createRequest()
     for (let n = 0; n < 2; n++) request.receive(Buffer.alloc(64 * KiB))
     const lengths: number[] = []
@@ -159,7 +159,7 @@ describe('bodies of requests', () => {
     expect(lengths).toEqual([64 * KiB])
   })
 
-  test('a body that was asked for is not discarded with its response', () => {
+  test('a body with a consumer is not discarded with its response', () => {
     const { request, receive, collect } = createRequest()
     const chunks = collect()
 
@@ -169,7 +169,7 @@ describe('bodies of requests', () => {
     expect(chunks).toEqual(['a'])
   })
 
-  test('a body that was discarded is never handed on: a part of it would pass for the whole', () => {
+  test('a discarded body is never handed on: a part would look like the whole', () => {
     const { request, receive, collect } = createRequest()
 
     receive('a')

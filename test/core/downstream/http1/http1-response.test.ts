@@ -65,7 +65,7 @@ const heads: readonly (readonly [status: number, phrase: string, fields: readonl
   [999, 'Odd', length],
 ]
 
-test.each(Object.entries(requests))('to %s each head goes out as Node writes it', async (name, request) => {
+test.each(Object.entries(requests))('each head to %s goes out as Node writes it', async (name, request) => {
   const [exchange, exchangeByNode] = [await open(), await openNode()]
   const cases = heads.slice(0, name === 'HTTP/1.1' ? undefined : 4)
 
@@ -86,22 +86,25 @@ test.each(Object.entries(requests))('to %s each head goes out as Node writes it'
 })
 
 // Node ends a connection of HTTP/1.0 with them. They have no body, so nothing has to end it (RFC 9112 §6.3).
-test.each(Object.entries(requests))('no content has no length to %s, and ends no connection', async (name, request) => {
-  const exchange = await open()
-  const ends = name === 'HTTP/1.0' || name.endsWith('close')
-  const connection = ends ? 'Connection: close' : 'Connection: keep-alive\r\nKeep-Alive: timeout=72'
+test.each(Object.entries(requests))(
+  'a response without content to %s has no length, and ends no connection',
+  async (name, request) => {
+    const exchange = await open()
+    const ends = name === 'HTTP/1.0' || name.endsWith('close')
+    const connection = ends ? 'Connection: close' : 'Connection: keep-alive\r\nKeep-Alive: timeout=72'
 
-  for (const [status, phrase] of Object.entries({ 204: 'No Content', 304: 'Not Modified' })) {
-    const actual = await exchange(request, (response) => {
-      response.writeFields(Number(status), '', ['X-A', '1'])
-      response.end('body')
-    })
+    for (const [status, phrase] of Object.entries({ 204: 'No Content', 304: 'Not Modified' })) {
+      const actual = await exchange(request, (response) => {
+        response.writeFields(Number(status), '', ['X-A', '1'])
+        response.end('body')
+      })
 
-    expect(actual).toBe(`HTTP/1.1 ${status} ${phrase}\r\nX-A: 1\r\nDate: now\r\n${connection}\r\n\r\n`)
-  }
-})
+      expect(actual).toBe(`HTTP/1.1 ${status} ${phrase}\r\nX-A: 1\r\nDate: now\r\n${connection}\r\n\r\n`)
+    }
+  },
+)
 
-test.each(Object.entries(requests))('the last response to %s says so as Node does', async (_name, request) => {
+test.each(Object.entries(requests))('the last response to %s announces it as Node does', async (_name, request) => {
   const [exchange, exchangeByNode] = [await open(), await openNode()]
 
   for (const fields of [[...length, 'X-Last', '1'], ['X-Last', '1'], date]) {
@@ -161,7 +164,7 @@ test.each([
   )
 })
 
-test('characters that went out ahead of a head are left off it, and nothing comes in between', async () => {
+test('bytes that were sent ahead of a head are not sent again, and no interim response comes between', async () => {
   const received = await (await open())(requests['HTTP/1.1'], (response) => {
     response.request.socket.write('HTTP/')
     response.charsSentAhead = 5

@@ -5,7 +5,7 @@ import { compare, judge } from './fuzz/judge.ts'
 // llhttp is the oracle. More of them: node tools/lab/fuzz-requests.ts
 const mutations = 2_000
 
-test(`of ${mutations} mutated requests each is read as llhttp reads it, or differs in a way that is known`, () => {
+test(`each of ${mutations} mutated requests is read as llhttp reads it, or differs in a known way`, () => {
   const outcomes = Array.from({ length: mutations }, (_, n) => judge(n))
 
   // They are neither so gentle that nothing is rejected, nor so rough that nothing is read.
@@ -17,6 +17,6 @@ test.each(stricter)('only llhttp accepts %s', (_, says, example) => {
   expect(compare(Buffer.from(example, 'latin1'))).toBe(`only llhttp: ${says}`)
 })
 
-test.each(wider)('llhttp alone rejects %s, or takes it for something else', (_, example) => {
+test.each(wider)('only llhttp rejects %s, or reads it as something else', (_, example) => {
   expect(compare(Buffer.from(example, 'latin1'))).toBe('only the gateway')
 })

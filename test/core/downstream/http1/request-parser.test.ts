@@ -279,14 +279,14 @@ describe('a request parser', () => {
     expect(rejected?.kind === 'bad-request' ? rejected.reason : rejected?.kind).toBe(reasonOrKind)
   })
 
-  test('a head of just the limit is read', () => {
+  test('a head of exactly the limit is read', () => {
     const head = `${'GET / HTTP/1.1\r\na:'.padEnd(396, 'b')}\r\n\r\n`
 
     expect(head).toHaveLength(400)
     expect(read(head + head)).toMatchObject({ requests: [{}, {}], rejected: null })
   })
 
-  test('a limit is of each head by itself, not of bodies', () => {
+  test('the limit is of each head, not of bodies', () => {
     const body = 'a'.repeat(1000)
 
     const { requests, rejected } = read(ofLength(body) + inChunks(`3e8\r\n${body}\r\n0\r\n\r\n`) + get(''))
@@ -335,7 +335,7 @@ describe('a request parser tells', () => {
 const silent: RequestEvents = { head: () => {}, body: () => {}, end: () => {} }
 
 // One request that gets a 431, and its connection then idle: as many as `listen.maxConnections`, each for 75 s.
-test('a parser keeps nothing of a head of very many fields once that has been read', () => {
+test('a parser keeps nothing of a head with very many fields once the head is read', () => {
   const used = (): number => {
     for (let i = 0; i < 2; i++) collectGarbage() // the memory of buffers is counted down by the next one
     const { heapUsed, arrayBuffers } = process.memoryUsage()
@@ -389,7 +389,7 @@ describe('an event', () => {
     expect(parser).toMatchObject({ isStopped: true, isInRequest: false, isInHead: false })
   })
 
-  test('of a body has the bytes of one read; small chunks of one read are moved together', () => {
+  test('a body event has the bytes of one read, with small chunks of that read joined', () => {
     const { parser, events } = record(null)
 
     parser.read(Buffer.from(inChunks('1\r\na\r\n2\r\nbc\r\n4\r\nd')))
@@ -399,7 +399,7 @@ describe('an event', () => {
     expect(events).toEqual(['head', 'body abcd', 'body ef', 'body g', 'end'])
   })
 
-  test('of the end comes behind a body; a request without one has none', () => {
+  test('the end event follows a body; a request without a body has none', () => {
     const { parser, events } = record(null)
 
     parser.read(Buffer.from(get('') + ofLength('ok') + ofLength('')))

@@ -23,7 +23,7 @@ const takeAll = (budget: FloodBudget, kind: FloodKind) => {
 }
 const code = errorCodes.enhanceYourCalm
 
-test('200 frames that need a reply, then 33 a second', () => {
+test('200 frames that need a reply are allowed at once, then 33 a second', () => {
   const budget = new FloodBudget()
 
   expect(takeAll(budget, 'ping')).toEqual({ taken: 200, reason: 'too-many-pings', code })
@@ -31,7 +31,7 @@ test('200 frames that need a reply, then 33 a second', () => {
   expect(takeAll(budget, 'ping')).toEqual({ taken: 33, reason: 'too-many-pings', code })
 })
 
-test('mixed kinds take from one budget, and the reason names the kind that took most of it, or none', () => {
+test('frames of several kinds take from one budget, and the reason names the kind that took more than all others, or none', () => {
   const [mixed, mostly] = [new FloodBudget(), new FloodBudget()]
 
   for (let n = 0; n < 70; n++) for (const kind of ['settings', 'tableSize'] as const) mixed.take(kind)
@@ -41,7 +41,7 @@ test('mixed kinds take from one budget, and the reason names the kind that took 
   expect(takeAll(mostly, 'reset')).toEqual({ taken: 101, reason: 'too-many-resets', code })
 })
 
-test('what was taken before the budget was full again is not in the reason', () => {
+test('frames before the budget was full again do not count in the reason', () => {
   const budget = new FloodBudget()
 
   for (let n = 0; n < 200; n++) budget.take('settings')
@@ -50,7 +50,7 @@ test('what was taken before the budget was full again is not in the reason', () 
   expect(takeAll(budget, 'emptyData')).toEqual({ taken: 10_000, reason: 'too-many-empty-frames', code })
 })
 
-test('a client that reads pays nothing for a window of a stream and of the connection each KiB', () => {
+test('a client that reads pays nothing for two WINDOW_UPDATEs a KiB', () => {
   const budget = new FloodBudget()
 
   for (let n = 0; n < 5000; n++) {

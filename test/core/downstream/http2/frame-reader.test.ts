@@ -56,7 +56,7 @@ const split = (bytes: Buffer, at: readonly number[]): Buffer[] => {
   return [0, ...ends].map((from, i) => bytes.subarray(from, ends[i] ?? bytes.length))
 }
 
-test('frames are the same, wherever their bytes are split', () => {
+test('frames are read the same wherever their bytes are split', () => {
   fc.assert(
     fc.property(fc.array(anyFrame, { maxLength: 8 }), fc.array(fc.nat(), { maxLength: 20 }), (frames, at) => {
       const bytes = Buffer.concat([preface, settings, ...frames])
@@ -66,7 +66,7 @@ test('frames are the same, wherever their bytes are split', () => {
   )
 })
 
-test('a byte at a time is a frame as well', () => {
+test('a frame that comes byte by byte is read', () => {
   const frames = [createFrame(6, 0, 0, Buffer.from('12345678')), createFrame(0, flags.padded, 1, padded(3, 'abc'))]
   const bytes = Buffer.concat([preface, settings, ...frames])
 

@@ -97,7 +97,7 @@ describe('a block that ends its connection', () => {
     expect(() => decode(new HpackDecoder(), bytesOf(hex))).toThrow(ConnectionError)
   })
 
-  test('and no other error, whatever the bytes', () => {
+  test('random bytes cause no other error', () => {
     fc.assert(
       fc.property(fc.array(fc.uint8Array({ maxLength: 60 }), { maxLength: 4 }), (blocks) => {
         const decoder = new HpackDecoder()
@@ -113,7 +113,7 @@ describe('a block that ends its connection', () => {
   })
 })
 
-test('a list above its limit is cut, and the table goes on as the client has it', () => {
+test('a list above its limit is cut, and the table stays as the client has it', () => {
   const decoder = new HpackDecoder()
   const fields: HpackField[] = []
   const block = bytesOf('40 01 61 01 62 82 40 01 63 01 64')
@@ -124,7 +124,7 @@ test('a list above its limit is cut, and the table goes on as the client has it'
   expect(decode(decoder, bytesOf('be bf'))).toEqual(['c', 'd', 'a', 'b'])
 })
 
-test('the table forgets its oldest entries, and all of them for a field that is larger than it', () => {
+test('the table evicts its oldest entries, and all of them for a field larger than the table', () => {
   const decoder = new HpackDecoder()
   const field = (name: string, length: number): Buffer =>
     Buffer.concat([Buffer.from([0x40, 1]), Buffer.from(name), encodeLength(length), Buffer.alloc(length, 'v')])
@@ -137,7 +137,7 @@ test('the table forgets its oldest entries, and all of them for a field that is 
   expect(decoder.tableSize).toBe(0)
 })
 
-test('a table size takes entries away, and later ones fit into it', () => {
+test('a smaller table size evicts entries, and later entries fit into it', () => {
   const decoder = new HpackDecoder()
   decode(decoder, bytesOf('40 01 61 01 62'))
 
@@ -201,7 +201,7 @@ const headOf = fc.record({
   tableSize: fc.option(fc.constantFrom(0, 100, 4096, 2 ** 20), { nil: null }),
 })
 
-test('what is encoded is decoded to the same, whatever sizes the client sets in between', () => {
+test('a decoded block equals the encoded fields, whatever table sizes the client sets in between', () => {
   fc.assert(
     fc.property(fc.array(headOf, { maxLength: 8 }), (heads) => {
       const [encoder, decoder] = [new HpackEncoder(), new HpackDecoder()]
@@ -221,7 +221,7 @@ test('what is encoded is decoded to the same, whatever sizes the client sets in 
   )
 })
 
-test('a field that comes again takes one byte, but a cookie is never indexed', () => {
+test('a repeated field takes one byte, but a cookie is never indexed', () => {
   const encoder = new HpackEncoder()
   const fields = ['Content-Type', 'application/json', 'X-Vendor', 'a']
 

@@ -89,7 +89,7 @@ const windows = (...ids: readonly number[]): Buffer[] =>
   ids.map((id) => createNumberFrame(frameTypes.windowUpdate, id, 2 ** 30))
 
 describe('responses', () => {
-  test('take turns, a frame each', async () => {
+  test('responses take turns, a frame each', async () => {
     const { connection, streams, receive, written } = open()
     receive(request(1), request(3), ...windows(1, 3))
     await written()
@@ -103,7 +103,7 @@ describe('responses', () => {
     ])
   })
 
-  test('go out to the window of each, and on when it opens', async () => {
+  test('responses go out to the window of each, and continue when it opens', async () => {
     const { connection, streams, receive, written } = open()
     receive(createFrame(frameTypes.settings, 0, 0, Buffer.from([0, 4, 0, 0, 0, 10])), request(1))
     await written()
@@ -128,7 +128,7 @@ describe('responses', () => {
     ])
   })
 
-  test('a head that is longer than a frame goes on in CONTINUATION, and ends without a body', async () => {
+  test('a head longer than a frame continues in CONTINUATION, and ends without a body', async () => {
     const { connection, streams, receive, written } = open()
     receive(request(1))
     await written()
@@ -144,7 +144,7 @@ describe('responses', () => {
     ])
   })
 
-  test('have their heads written, some in each write, while the window of the connection is shut', async () => {
+  test('response heads are written, some in each write, while the window of the connection is shut', async () => {
     const { connection, streams, receive, written } = open(1)
     receive(...[1, 3, 5, 7, 9].map((id) => request(id)), ...windows(1))
     await written()
@@ -158,7 +158,7 @@ describe('responses', () => {
   })
 
   // RFC 7541 §4.2.
-  test('announce the smallest table of several that one frame has set, and the last', async () => {
+  test('the first response announces the smallest and the last table size of several settings in one frame', async () => {
     const { connection, streams, receive, written } = open()
     const sizes = [0, 4096].map((size) => Buffer.from([0, 1, 0, 0, size >> 8, 0]))
     receive(createFrame(frameTypes.settings, 0, 0, Buffer.concat(sizes)), request(1))
@@ -169,7 +169,7 @@ describe('responses', () => {
     expect((await written()).map(({ length }) => length)).toEqual([5]) // 20, 3f e1 1f, 88
   })
 
-  test('wait while the socket is full, and a reset stream sends nothing more', async () => {
+  test('responses wait while the socket is full, and a reset stream sends nothing more', async () => {
     const { connection, streams, receive, written, stall } = open()
     receive(request(1), request(3))
     await written()
@@ -192,7 +192,7 @@ describe('responses', () => {
   })
 })
 
-test('a broken frame ends the connection with GOAWAY, and all streams with it', async () => {
+test('a broken frame ends the connection with GOAWAY, and all its streams', async () => {
   const { connection, socket, streams, failures, closed, receive, written } = open()
   receive(request(1))
   const heard = hear(streams[0])
@@ -230,7 +230,7 @@ test.each([
   expect([faults, streams, failures]).toEqual([[fault], [], []])
 })
 
-test('a request that breaks the protocol on its way is reset, and knows why', () => {
+test('a request that breaks the protocol while under way is reset, and its fault is known', () => {
   const { streams, receive } = open()
   const length = block(...get('/', 'POST'), 'content-length', '1')
 
@@ -266,7 +266,7 @@ test('a PRIORITY that depends on itself resets its stream, but sends nothing on 
 })
 
 // RFC 9113 §6.8: the client has not heard of it yet.
-test('what comes of streams behind GOAWAY is ignored, and those before it are served', async () => {
+test('frames of streams behind GOAWAY are ignored, and earlier streams are served', async () => {
   const { connection, socket, streams, failures, receive, written } = open()
   receive(request(1))
   await written()
@@ -287,7 +287,7 @@ test('what comes of streams behind GOAWAY is ignored, and those before it are se
   expect(await written()).toEqual([])
 })
 
-test('a client that has the gateway reply, and reads nothing, loses its connection', async () => {
+test('a client that makes the gateway reply, and reads nothing, loses its connection', async () => {
   vi.useFakeTimers({ toFake: ['performance'] })
   onTestFinished(() => void vi.useRealTimers())
   const { failures, receive, written, stall } = open()
@@ -303,7 +303,7 @@ test('a client that has the gateway reply, and reads nothing, loses its connecti
   expect(failures.map(({ message }) => message)).toEqual(['too many unread replies'])
 })
 
-test('a response whose connection breaks before the system has taken it is told so', async () => {
+test('the owner of a response whose connection breaks before the system has taken it gets an error', async () => {
   const { connection, socket, streams, receive } = open()
   receive(request(1))
   const [stream] = streams as [Stream]
@@ -337,7 +337,7 @@ test.each([
   expect({ heard, closed }).toEqual({ heard: told, closed: [1] })
 })
 
-test('a response ends once, also when a window opens behind it', async () => {
+test('a response ends once, even if a window opens behind it', async () => {
   const { connection, streams, receive, written } = open()
   receive(request(1, false))
   const heard = hear(streams[0])
@@ -350,7 +350,7 @@ test('a response ends once, also when a window opens behind it', async () => {
   expect(heard).toEqual(['sent'])
 })
 
-test('a body that has come whole counts while it waits', async () => {
+test('a complete body counts while it waits', async () => {
   const { connection, streams, receive, written } = open()
   const data = (length: number, frameFlags = 0) => createFrame(frameTypes.data, frameFlags, 1, Buffer.alloc(length))
   const many = (count: number) => Array.from({ length: count }, () => data(16_384))

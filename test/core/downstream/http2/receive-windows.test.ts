@@ -27,7 +27,7 @@ test('a connection begins with its whole window, and a stream with 64 KiB', () =
   expect(windows.streamTarget(0)).toBe(narrowWindowBytes)
 })
 
-test('more than the windows is not taken', () => {
+test('bytes beyond a window are rejected', () => {
   const { windows } = connect()
   const body = windows.createBodyWindow(1)
 
@@ -45,7 +45,7 @@ test('a body that is read as fast as it comes makes the streams of its connectio
   expect(given(1)).toBe(wideWindowBytes)
 })
 
-test('one whose reader was waited for stays narrow', () => {
+test('a body that waits for its reader keeps the streams narrow', () => {
   const { windows, given } = connect()
   const body = windows.createBodyWindow(1)
 
@@ -57,7 +57,7 @@ test('one whose reader was waited for stays narrow', () => {
   expect(given(1)).toBe(10 * narrowWindowBytes)
 })
 
-test('what waits of wide streams is taken off the window of the connection, and makes them narrow', () => {
+test('the waiting bytes of wide streams reduce the window of the connection, and make the streams narrow', () => {
   const { windows, given } = connect()
   const bodies = [1, 3].map((id) => windows.createBodyWindow(id))
   for (const body of bodies) {
@@ -78,7 +78,7 @@ test('what waits of wide streams is taken off the window of the connection, and 
   expect(windows.streamTarget(0)).toBe(narrowWindowBytes)
 })
 
-test('a process has so many wide connections, and one that was narrowed gives its place', () => {
+test('a process has a maximum of wide connections, and a narrowed one gives its place to another', () => {
   const all = new WideConnections()
   const widen = () => {
     const { windows, given } = connect(all)
@@ -94,7 +94,7 @@ test('a process has so many wide connections, and one that was narrowed gives it
   expect(widen().windows.streamTarget(0)).toBeGreaterThan(narrowWindowBytes)
 })
 
-test('streams are given no more beyond 64 KiB of each than the window of their connection', () => {
+test('streams get no more beyond 64 KiB each than the window of their connection', () => {
   const { windows, given } = connect()
   const ids = [1, 3, 5, 7, 9]
 

@@ -54,7 +54,7 @@ describe('lingering', () => {
     },
   )
 
-  test('a client is not taken to be quiet while it is the gateway that stands still', () => {
+  test('a client does not seem quiet while the gateway itself stands still', () => {
     const { now } = performance
     let stoodStillMs = 0
     vi.spyOn(performance, 'now').mockImplementation(() => now.call(performance) + stoodStillMs)
@@ -73,7 +73,7 @@ describe('lingering', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  test('of the clients that are waited for at once, those beyond the thousandth have 300 ms', () => {
+  test('of the clients that are waited for at once, those beyond the thousandth get 300 ms', () => {
     const clients = Array.from({ length: 1000 }, () => startLinger(1))
     const excess = startLinger(1)
     clients[0]?.stop()
@@ -86,7 +86,7 @@ describe('lingering', () => {
   })
 })
 
-test('what was said of a connection was received by the connection below TLS alone', () => {
+test('the claims about a connection belong to the raw socket below TLS alone', () => {
   const [raw, secured] = [new Socket(), new Socket()]
   const said = { length: 28, address: '192.0.2.1', isAnonymous: false, authority: null }
   setConnectionClaims(raw, { ...said, isSecure: () => false })
@@ -102,7 +102,7 @@ const createLimit = (max: number | 'none', trustedProxies: readonly string[] = [
   return limit
 }
 
-test('as many of one address are accepted as the limit says, and another when one has closed', () => {
+test('one address gets connections up to the limit, and another one when one has closed', () => {
   const limit = createLimit(2)
 
   const keys = ['10.0.0.1', '::ffff:10.0.0.1', '10.0.0.1', '10.0.0.2'].map((address) => limit.acquire(address))
@@ -112,7 +112,7 @@ test('as many of one address are accepted as the limit says, and another when on
   expect([limit.acquire('10.0.0.1'), limit.acquire('10.0.0.1')]).toEqual(['10.0.0.1', false])
 })
 
-test('of IPv6 a network of 64 bits counts as one', () => {
+test('an IPv6 network of 64 bits counts as one address', () => {
   const limit = createLimit(1)
 
   const keys = ['2001:db8:0:1::1', '2001:db8:0:1:ffff::2', '2001:db8:0:2::1'].map((address) => limit.acquire(address))

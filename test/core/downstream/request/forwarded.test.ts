@@ -54,7 +54,7 @@ describe('Forwarded', () => {
       expect(read({ forwarded }).client).toBe(client)
     })
 
-    test('is the one behind anything that a client forged, and never holds what could end a log line', () => {
+    test('the client is the address behind all that a client forged, and never holds a character that ends a log line', () => {
       const parts = fc.constantFrom('"', '\\', ',', ';', '=', 'for=', ' ', '1.2.3.4', 'a')
       const forged = fc.oneof(fc.string({ unit: parts }), fc.string({ unit: anyCharacter }))
       fc.assert(
@@ -69,7 +69,7 @@ describe('Forwarded', () => {
     })
 
     // Where time grew with the square of the length, this would not end.
-    test('is found in the longest fields there may be', () => {
+    test('the client is found in fields of the maximum length', () => {
       const fillings = [' ', '"', '\\"', ',', ';', 'a', 'a=b;', '="', '=","'].map((part) =>
         part.repeat((128 * 1024) / part.length),
       )
@@ -140,7 +140,7 @@ describe('Forwarded', () => {
       expect(both(fields)).toMatchObject(expected)
     })
 
-    test('Forwarded wins where the other one says less', () => {
+    test('Forwarded wins where X-Forwarded-For says less', () => {
       const forwarded = 'for=203.0.113.1;proto=https;host=shop'
 
       const { fields } = both({ forwarded, for: '203.0.113.1', proto: 'https' })
@@ -148,7 +148,7 @@ describe('Forwarded', () => {
       expect(fields).toMatchObject({ proto: 'https', host: 'shop' })
     })
 
-    test('nothing that a proxy wrote into X-Forwarded-* gets into Forwarded unless it is what it should be', () => {
+    test('a value of X-Forwarded-* goes into Forwarded only if it is valid', () => {
       const claims = both({ for: '203.0.113.1', proto: 'http;for=6.6.6.6', host: 'a";for=6.6.6.6' })
 
       expect(claims.render(true, 'asked')).toBe('for=203.0.113.1;proto=https, for=10.0.0.1')
@@ -160,7 +160,7 @@ describe('X-Forwarded-For', () => {
   const isTrusted = cidrMatcher(['10.0.0.0/8', '192.0.2.7', 'fd00::/8'])
   const said = { length: 28, address: null, isAnonymous: false, authority: null }
 
-  test('a trusted proxy is one of the networks that are configured', () => {
+  test('a trusted proxy is an address of a configured network', () => {
     const trusted = ['10.0.0.0', '10.255.255.255', '192.0.2.7', 'fd00::1', 'fdff::1']
     const others = ['9.255.255.255', '11.0.0.0', '192.0.2.8', 'fc00::1', 'fe80::1', '::1', '127.0.0.1', '', 'x']
 
@@ -194,7 +194,7 @@ describe('X-Forwarded-For', () => {
       expect(createPeer(connection, isTrusted).secure).toBe(expected)
     })
 
-    test('that speaks TLS in front has shown no certificate here', () => {
+    test('a client of a load balancer that speaks TLS has no certificate here', () => {
       const getPeerX509Certificate = () => expect.unreachable()
       const connection = Object.assign(socket('10.1.2.3'), { authorized: true, getPeerX509Certificate })
       setConnectionClaims(connection, { ...said, isSecure: () => true })
@@ -231,7 +231,7 @@ describe('X-Forwarded-For', () => {
       expect(getClientAddress(proxy, field, isTrusted)).toBe(client)
     })
 
-    test('is the peer when that is not trusted, else the one behind what a client forged, and may stand in a log', () => {
+    test('the client is an untrusted peer, or the address behind all that a client forged, and is safe in a log', () => {
       const untrusted: Peer = { ...proxy, address: '203.0.113.9', trusted: false }
       fc.assert(
         fc.property(fc.string({ unit: anyCharacter }), (field) => {

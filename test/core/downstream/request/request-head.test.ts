@@ -11,7 +11,7 @@ import {
 const parse = (raw: readonly string[], trusted = false) => parseRequestHead(raw, 'x-request-id', trusted)
 
 describe('the end-to-end fields', () => {
-  test('keep order, casing, repetitions and every byte', () => {
+  test('end-to-end fields keep order, casing, repetitions and every byte', () => {
     const raw = [
       ...['aCCept', '*/*', 'X-b', '1', 'Cookie', 'a=b', 'X-B', '2', 'cookie', 'c=\xe9\xff', 'X-b', '1', 'Empty', ''],
       ...["y!#$%&'*+.^_`|~-", '\x00 \xff'],
@@ -25,7 +25,7 @@ describe('the end-to-end fields', () => {
     ...['Transfer-Encoding', 'Upgrade', 'HTTP2-Settings', 'Proxy-Authentication-Info', 'Host', 'Content-Length'],
     ...['Expect', 'X-Request-Id'],
   ]
-  test.each(omitted)('are without %s, in any case', (name) => {
+  test.each(omitted)('end-to-end fields are without %s, in any case', (name) => {
     const value = name === 'Connection' ? 'close' : '1'
 
     for (const spelled of [name, name.toLowerCase(), name.toUpperCase()])
@@ -36,19 +36,22 @@ describe('the end-to-end fields', () => {
     ...['Forwarded', 'X-Forwarded-For', 'X-Forwarded-Proto', 'X-Forwarded-Host', 'X-Forwarded-Port'],
     ...['X-Forwarded-Anything', 'X-Forwarded', 'X-Real-IP'],
   ]
-  test.each(forged)('are without %s of an untrusted peer, nor its underscore twins', (name) => {
-    const underscored = [name.replaceAll('-', '_'), name.replace('-', '_'), name.replace(/-(?!.*-)/, '_')]
-    const twins = [name, name.toLowerCase(), name.toUpperCase(), ...underscored]
+  test.each(forged)(
+    'end-to-end fields are without %s of an untrusted peer, and without its underscore twins',
+    (name) => {
+      const underscored = [name.replaceAll('-', '_'), name.replace('-', '_'), name.replace(/-(?!.*-)/, '_')]
+      const twins = [name, name.toLowerCase(), name.toUpperCase(), ...underscored]
 
-    for (const twin of twins) expect(parse(['A', 'b', twin, 'x', 'C', 'd']).fields).toEqual(['A', 'b', 'C', 'd'])
-  })
+      for (const twin of twins) expect(parse(['A', 'b', twin, 'x', 'C', 'd']).fields).toEqual(['A', 'b', 'C', 'd'])
+    },
+  )
 
   const reserved = [
     ...[...forged, 'Client-Cert', 'Client-Cert-Chain', 'X-HTTP-Method-Override', 'X-Original-URL', 'Front-End-Https'],
     ...['Content-Length', 'Content-Type', 'Content-Encoding', 'Content-MD5', 'Content-Security-Policy-Report-Only'],
     ...['Transfer-Encoding', 'Keep-Alive', 'Proxy-Authorization', 'Proxy-Authentication-Info', 'HTTP2-Settings'],
   ].filter((name) => name.includes('-'))
-  test('are without twins of reserved fields, however hyphens and letters are written, of any peer', () => {
+  test('end-to-end fields are without twins of reserved fields, in any spelling, of any peer', () => {
     const spellings = fc.array(fc.boolean(), { minLength: 40, maxLength: 40 })
     fc.assert(
       fc.property(fc.constantFrom(...reserved), spellings, spellings, fc.boolean(), (name, low, fold, trusted) => {
@@ -72,7 +75,7 @@ describe('the end-to-end fields', () => {
     expect(parse([name, 'x']).fields).toEqual([name, 'x'])
   })
 
-  test('keep what a trusted proxy says, except for the three that the gateway sets, and never a twin', () => {
+  test('end-to-end fields keep those of a trusted proxy, except the three that the gateway sets, and never a twin', () => {
     const raw = [
       ...['Forwarded', 'for=a', 'X-Forwarded-For', 'a', 'X-Forwarded-Port', '1', 'X_Forwarded_For', 'b', 'X_Real_IP'],
       ...['c', 'X-Real-IP', 'd', 'X-Forwarded-Host', 'h', 'X-Forwarded-Proto', 'p'],
@@ -101,7 +104,7 @@ describe('the fields that Connection names', () => {
     expect(parse([...connection, ...all]).fields).toEqual(left)
   })
 
-  test('leave what the gateway needs to know: lengths, hosts, Via', () => {
+  test('the fields that Connection names do not hide lengths, hosts or Via from the gateway', () => {
     const head = parse([
       ...['Connection', 'host, content-length, via, x-request-id', 'Host', 'a', 'Content-Length', '5', 'Via', '1.1 x'],
       ...['X-Request-Id', 'i'],
@@ -112,7 +115,7 @@ describe('the fields that Connection names', () => {
 })
 
 describe('what the gateway parses', () => {
-  test('is every Host line, and Via and Transfer-Encoding, several lines joined', () => {
+  test('the gateway parses every Host line, and joins several lines of Via and Transfer-Encoding', () => {
     const head = parse([
       ...['Host', 'a', 'hOST', 'b', 'Via', '1.0 a', 'via', '1.1 b'],
       ...['Transfer-Encoding', 'gzip', 'transfer-encoding', 'chunked'],
@@ -132,14 +135,14 @@ describe('what the gateway parses', () => {
     expect(parse(raw).requestId).toBe(id)
   })
 
-  test('is no request id when that is switched off: the field is like any other', () => {
+  test('the field of the request id is like any other when request ids are off', () => {
     const head = parseRequestHead(['X-Request-Id', 'a'], null, false)
 
     expect(head.requestId).toBeNull()
     expect(head.fields).toEqual(['X-Request-Id', 'a'])
   })
 
-  test('is the size of the whole section, dropped fields included', () => {
+  test('the size is that of the whole section, dropped fields included', () => {
     const lines = ['Host: a', 'X-A: \xe9\xff', 'Connection: x-a', 'X_Forwarded_For: b', 'B: ']
 
     const { bytes } = parse(lines.flatMap((line) => line.split(': ')))
@@ -149,7 +152,7 @@ describe('what the gateway parses', () => {
 })
 
 describe('a request id that is created', () => {
-  test('is 32 hexadecimal digits, and another each time', () => {
+  test('a created request id has 32 hexadecimal digits, and differs each time', () => {
     const ids = Array.from({ length: 2000 }, randomId)
 
     expect(ids.every((id) => /^[0-9a-f]{32}$/.test(id))).toBe(true)
@@ -172,7 +175,7 @@ describe('a request id of a client', () => {
     'x'.repeat(129),
   ])('is replaced when it is %j', (id) => expect(isValidRequestId(id)).toBe(false))
 
-  test('may have no other character', () => {
+  test('no other character is valid in the request id of a client', () => {
     const others = Array.from({ length: 0x3000 }, (_, code) => String.fromCharCode(code)).filter(isValidRequestId)
 
     expect(others.join('')).toBe('+-./0123456789:=@ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz~')

@@ -42,7 +42,7 @@ const match = ({
 }
 
 describe('a request that is matched', () => {
-  test.each(allOperations)('has $id, the raw query and the host', (operation) => {
+  test.each(allOperations)('a request for $id has its operation, the raw query and the host', (operation) => {
     const expected = { operation, query: '?a=%20b', authority: 'a' }
     expect(match({ method: operation.method, url: `${operation.path}?a=%20b` })).toEqual(expected)
   })
@@ -96,7 +96,7 @@ describe('a request that is rejected', () => {
     expect(match(request)).toMatchObject(reason === null ? { kind } : { kind, reason })
   })
 
-  test.each(allOperations)('is sent the one method of $id', ({ method, path }) => {
+  test.each(allOperations)('a request for $id with another method is sent the one method', ({ method, path }) => {
     const rejection = { kind: 'method-not-allowed', reason: null, fields: ['Allow', method] }
     expect(match({ method: 'DELETE', url: path })).toMatchObject(rejection)
   })
@@ -114,7 +114,7 @@ describe('a request that is rejected', () => {
 })
 
 // A pattern that tries each blank anew would take days.
-test('a coding with a million blanks in it is rejected as fast as it is read', () => {
+test('a coding with a million blanks is rejected as fast as it is read', () => {
   const coding = `a${' '.repeat(1_000_000)}b`
 
   expect(validateFraming({ transferEncoding: coding, contentLength: null }, '1.1')).toMatchObject({
@@ -138,13 +138,13 @@ describe('authorities', () => {
     ...['gateway%2eexample', ''],
   ])('may not be asked for: %j', (authority) => expect(matches(authority, false)).toBe(false))
 
-  test('a port that is left out is the one of the scheme', () => {
+  test('a missing port is the default port of the scheme', () => {
     const secure = compileAuthorityMatcher({ hosts: ['a:443'] })
 
     expect([secure('a', true), secure('a', false), matches('plain.example', true)]).toEqual([true, false, false])
   })
 
-  test('without names every authority matches, an empty one too', () => {
+  test('without names every authority matches, even an empty one', () => {
     expect(compileAuthorityMatcher({ hosts: [] })('', false)).toBe(true)
   })
 })
@@ -162,7 +162,7 @@ describe('a valid host', () => {
     ...['[1.2.3.4]', '[::1%25lo]', '[v1.a]', 'é', 'a\x00', 'a\r\n', 'a\n', '"a"', '<a>', 'http://a'],
   ])('is not %j', (value) => expect(isValidHost(value)).toBe(false))
 
-  test('never holds what could end the field, the authority or a log line', () => {
+  test('a valid host never holds a character that ends the field, the authority or a log line', () => {
     fc.assert(
       fc.property(fc.string({ unit: anyCharacter }), (value) => {
         if (/[^!-~]|[@/\\?#,"<>^`{|}]/.test(value)) expect(isValidHost(value)).toBe(false)

@@ -146,7 +146,7 @@ describe('a response that is relayed', () => {
     expect(response.writes.map(shorten)).toEqual([expected])
   })
 
-  test('a body that has come takes the head along, and nothing is left to do at the end of the turn', () => {
+  test('a body that has come takes the head along, and leaves nothing to do at the end of the turn', () => {
     const schedule = vi.spyOn(globalThis, 'setImmediate')
     onTestFinished(() => schedule.mockRestore())
     const { body, writes, relay } = streamed()
@@ -158,7 +158,7 @@ describe('a response that is relayed', () => {
     expect(schedule).not.toHaveBeenCalled()
   })
 
-  test('layers are told that a response is over whose client left before any of it was written', () => {
+  test('layers learn that the response is over when the client has left before any of it was written', () => {
     const { response, ends, abort } = observed()
     abort(new GatewayError('client-gone'))
 
@@ -167,7 +167,7 @@ describe('a response that is relayed', () => {
     expect(ends).toEqual(['cut'])
   })
 
-  test('layers are told that a response is over whose head cannot be written', () => {
+  test('layers learn that the response is over when its head cannot be written', () => {
     const { response, ends, abort } = observed()
     const statuses: number[] = []
     const writeFields = (status: number) => {
@@ -208,12 +208,12 @@ describe('the rate of a client', () => {
     return reset.mock.calls.length
   }
 
-  test('holds from the next response on when it changes, also on a connection that was open', () => {
+  test('a changed minimum rate holds from the next response on, even on an open connection', () => {
     expect(cuts([mebibyte, 0], [1024, 20_000])).toBe(0)
     expect(cuts([1024, 0], [mebibyte, 20_000])).toBe(1)
   })
 
-  test('is that of all responses of one connection together', () => {
+  test('the minimum rate is that of all responses of one connection together', () => {
     expect(cuts([mebibyte, 9_000], [mebibyte, 10_000])).toBe(1)
   })
 })

@@ -7,7 +7,7 @@ import { logInMemory } from '../../../helpers/gateway.ts'
 beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }))
 afterEach(() => void vi.useRealTimers())
 
-test('handshakes that fail leave one line a second, which counts the others', () => {
+test('failed handshakes leave one log line a second, which counts the others', () => {
   const { log, lines } = logInMemory()
   const logFailure = createHandshakeLog(log)
 
@@ -26,7 +26,7 @@ const none = { clientCertificates: 'none', clientCa: null, clientCrl: [] } as co
 const tls: ListenTlsConfig = { certificates: [], minVersion: 'TLSv1.2', ...none }
 const withClients: ListenTlsConfig = { ...tls, clientCertificates: 'required', clientCa: 'a', clientCrl: ['b'] }
 
-test('ticket keys follow from the secret, and differ each day and with the settings for client certificates', () => {
+test('ticket keys follow from the secret, and differ by day and by the settings for client certificates', () => {
   const keyOf = (secret: string, config: ListenTlsConfig, day = 1) =>
     deriveTicketKeys(secret, config, day).toString('hex')
   const keys = [

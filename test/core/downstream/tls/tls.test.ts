@@ -27,7 +27,7 @@ const readUntilEnd = async (port: number, bytes: string): Promise<string> => {
 }
 
 describe.skipIf(missing)('TLS on the public listener', () => {
-  test('serves a client that verifies the certificate, sends the upstream X-Forwarded-Proto, and resumes sessions', async () => {
+  test('the TLS listener serves a client that verifies the certificate, sends X-Forwarded-Proto, and resumes sessions', async () => {
     const upstream = await httpUpstream(({ rawHeaders }, response) =>
       response.end(rawHeaders[rawHeaders.indexOf('X-Forwarded-Proto') + 1]),
     )
@@ -42,7 +42,7 @@ describe.skipIf(missing)('TLS on the public listener', () => {
     expect([first.resumed, again.resumed, again.status]).toEqual([false, true, 200])
   })
 
-  test('speaks TLS 1.2 and 1.3 with forward secrecy and AEAD alone, from the version that is configured', async () => {
+  test('the TLS listener speaks TLS 1.2 and 1.3 with forward secrecy and AEAD alone, from the configured version', async () => {
     const { port } = await bootTlsGateway(made.right)
     const strict = await bootTlsGateway(made.right, { minVersion: 'TLSv1.3' })
     // All that OpenSSL knows, weak ones too, in one offer.
@@ -61,7 +61,7 @@ describe.skipIf(missing)('TLS on the public listener', () => {
     expect(await shakeHands(port, 'TLSv1.2', 'TLSv1.2', others)).toMatch(/HANDSHAKE_FAILURE/)
   })
 
-  test('shows the certificate of the name that is asked for, else the first, and forgets one that is taken out', async () => {
+  test('the TLS listener shows the certificate of the requested name, else the first, and forgets a removed one', async () => {
     const { port, admin, edit, reload } = await bootTlsGateway(made.right)
     const before = await handshake(port, { servername: 'other.test' })
     const apply = async (...pairs: readonly Pair[]) => {
@@ -106,7 +106,7 @@ describe.skipIf(missing)('TLS on the public listener', () => {
     })
   })
 
-  test('a renewed pair is for new connections; those that are open keep theirs, and no handshake fails meanwhile', async () => {
+  test('a renewed pair is for new connections; open ones keep theirs, and no handshake fails meanwhile', async () => {
     const { port, write, reload } = await bootTlsGateway(made.right)
     const open = await tlsHandshake(port)
     const serials = new Set<string>()
@@ -152,7 +152,7 @@ describe.skipIf(missing)('TLS on the public listener', () => {
     expect(shown).toBe(new X509Certificate(made.renewed.cert).fingerprint256)
   })
 
-  test('what cannot be applied is rejected as a whole, with its place, and the previous pair is still shown', async () => {
+  test('an edit with a bad certificate is rejected as a whole, with its place, and the previous pair is still shown', async () => {
     const { port, edit, write, reload } = await bootTlsGateway(made.right)
     const before = await requestOverTls(port)
 
@@ -215,7 +215,7 @@ describe.skipIf(missing)('TLS on the public listener', () => {
       return found
     }
 
-    test('where they are required, no client comes in without a valid one', async () => {
+    test('with required client certificates, no client connects without a valid one', async () => {
       const client = { clientCertificates: 'required', clientCa: made.authority.cert, clientCrl: [made.noneRevoked] }
       const { port } = await bootTlsGateway(made.right, client)
 
@@ -223,7 +223,7 @@ describe.skipIf(missing)('TLS on the public listener', () => {
         expect(await statuses(port, version)).toEqual({ none: 0, right: 200, selfSigned: 0, expired: 0 })
     })
 
-    test('where they are optional, none is as good as a valid one, and a revoked one is rejected', async () => {
+    test('with optional client certificates, a client without one is served, and a revoked one is rejected', async () => {
       const client = { clientCertificates: 'optional', clientCa: made.authority.cert }
       const { port, line } = await bootTlsGateway(made.right, client)
       const revoking = await bootTlsGateway(made.right, { ...client, clientCrl: [made.clientRevoked] })
@@ -236,7 +236,7 @@ describe.skipIf(missing)('TLS on the public listener', () => {
     })
   })
 
-  test('counts handshakes by version and group, as the client sees both; resumed ones too, and none that fails', async () => {
+  test('handshakes are counted by version and group, as the client sees both, resumed ones too, and failed ones not', async () => {
     const client = { clientCertificates: 'optional', clientCa: made.authority.cert }
     const { port, admin } = await bootTlsGateway(made.right, client)
     await handshake(port, { ciphers: 'AES128-GCM-SHA256', maxVersion: 'TLSv1.2' })

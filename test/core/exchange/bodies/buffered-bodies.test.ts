@@ -10,7 +10,7 @@ import { chunkedBody, fakeExchange } from '../../../helpers/exchange.ts'
 const createRoom = (): FairQuota => new FairQuota(usualBodyBytes)
 
 describe('of a request', () => {
-  test('a part of it that another copy has taken without copying it is not freed with it', () => {
+  test('a part that another copy has taken without copying is not freed with the body', () => {
     const [first, second] = [new BodyCopy(100_000, createRoom()), new BodyCopy(100_000, createRoom())]
     for (const bytes of [10_000, 2000]) first.push(Buffer.alloc(bytes, 'x'))
     second.push(first.bytes)
@@ -20,7 +20,7 @@ describe('of a request', () => {
     expect(second.bytes).toEqual(Buffer.alloc(12_000, 'x'))
   })
 
-  test('a copy that was closed takes nothing any more', () => {
+  test('a closed copy takes nothing more', () => {
     const room = createRoom()
     const copy = new BodyCopy(100_000, room)
     copy.close()
@@ -35,7 +35,7 @@ describe('of a request', () => {
   }
 
   describe('a body within the bound', () => {
-    test('is read, can be sent as often as one likes, and keeps its room until the exchange has finished', async () => {
+    test('a request body within the bound is read, can be sent repeatedly, and keeps its room until the exchange has finished', async () => {
       const room = createRoom()
       const exchange = fakeExchange({ body: chunkedBody('{"a"', ':1}') })
 
@@ -50,7 +50,7 @@ describe('of a request', () => {
       expect(room.used).toBe(0)
     })
 
-    test('finds no room where others have taken it, and the client is told to come again', async () => {
+    test('a request body without room is rejected, and the client is told to come again', async () => {
       const room = createRoom()
       while (room.reserve(1024 ** 2)) {}
       room.reserve(0)
@@ -71,14 +71,14 @@ describe('of a request', () => {
       return { body, exchange, ...(await bufferRequestBody(exchange, 6, createRoom())) }
     }
 
-    test('streams on from its beginning', async () => {
+    test('a request body beyond the bound streams on from its beginning', async () => {
       const { exchange, whole } = await beyond()
 
       expect([whole, exchange.body.replayable]).toEqual([null, false])
       expect(await readAll(exchange.body.stream(() => {}))).toBe('abcdefghijklmn')
     })
 
-    test('can be sent to another endpoint while none has taken of it', async () => {
+    test('a request body beyond the bound can be sent to another endpoint while no attempt has read it', async () => {
       const { body, exchange } = await beyond()
 
       exchange.body.stream(() => {}).stop() // the first endpoint refused the connection
@@ -87,7 +87,7 @@ describe('of a request', () => {
       expect(await readAll(exchange.body.stream(() => {}))).toBe('abcdefghijklmn')
     })
 
-    test('says that it begins when an attempt takes of it, as the deadline has to know', async () => {
+    test('a request body beyond the bound reports its start when an attempt reads it, for the deadline', async () => {
       const { exchange } = await beyond()
       const onStarted = vi.fn()
       exchange.body.onStarted = onStarted
@@ -99,7 +99,7 @@ describe('of a request', () => {
       expect([onStarted.mock.calls.length, exchange.body.started]).toEqual([1, true])
     })
 
-    test('is given up when no attempt will send it', async () => {
+    test('a request body beyond the bound is stopped when no attempt will send it', async () => {
       const { body, stop } = await beyond()
 
       stop()
@@ -142,7 +142,7 @@ describe('of a response', () => {
     return taken
   }
 
-  test('a whole body stays whole where the exchange is aborted before the body is asked for', async () => {
+  test('a whole response body stays whole when the exchange is aborted before delivery', async () => {
     const { exchange, buffering } = buffer(10, ['abc'], true)
     const buffered = await buffering
 
@@ -152,7 +152,7 @@ describe('of a response', () => {
   })
 
   describe('a body within the bound', () => {
-    test('is read and delivered, and gives its room back', async () => {
+    test('a response body within the bound is read and delivered, and gives its room back', async () => {
       const { body, push, room, buffering } = buffer(100)
       push('a', 'bc', 'def')
       body.end()
@@ -165,7 +165,7 @@ describe('of a response', () => {
       expect([taken.text(), taken.ends, room.used]).toEqual(['abcdef', ['end'], 0])
     })
 
-    test('goes to a slow client in slices', async () => {
+    test('a response body within the bound goes to a slow client in slices', async () => {
       const text = 'x'.repeat(200_000)
       const { room, buffering } = buffer(1024 ** 2, [text], true)
       const { body } = await buffering
@@ -179,7 +179,7 @@ describe('of a response', () => {
       expect([taken.text() === text, room.used]).toEqual([true, 0])
     })
 
-    test('gives its room back when its reader is gone, and nothing takes the rest', async () => {
+    test('a response body within the bound gives its room back when its reader has gone', async () => {
       const { room, exchange, buffering } = buffer(1024 ** 2, [Buffer.alloc(200_000)], true)
       const taken = sinkOf(1)
       const { body } = await buffering
@@ -190,7 +190,7 @@ describe('of a response', () => {
       expect([room.used, taken.ends]).toEqual([0, ['client-gone']])
     })
 
-    test('is taken at once when it is small and has come', async () => {
+    test('a small response body that has come is taken at once', async () => {
       const { room, buffering } = buffer(100, ['{}'], true)
 
       const { body } = await buffering
@@ -198,7 +198,7 @@ describe('of a response', () => {
       expect([body.takeBuffered()?.toString(), room.used]).toEqual(['{}', 0])
     })
 
-    test('that breaks off rejects with why', async () => {
+    test('a response body that breaks off rejects with the reason', async () => {
       const { body, room, buffering } = buffer(100, ['{'])
       body.fail(new GatewayError('truncated'))
 
@@ -208,7 +208,7 @@ describe('of a response', () => {
   })
 
   describe('a body beyond the bound', () => {
-    test('streams on from its beginning, at the pace of the client', async () => {
+    test('a response body beyond the bound streams on from its beginning, at the pace of the client', async () => {
       const { body, push, calls, room, buffering } = buffer(4)
       push('abc', 'def', 'ghi')
       const buffered = await buffering
@@ -221,13 +221,13 @@ describe('of a response', () => {
       expect([taken.text(), taken.ends]).toEqual(['abcdefghijkl', ['end']])
     })
 
-    test('that came at once is delivered as it is', async () => {
+    test('a response body beyond the bound that came at once is delivered unchanged', async () => {
       const buffered = await buffer(4, ['abcdef'], true).buffering
 
       expect([buffered.whole, deliver(buffered.body).text()]).toEqual([null, 'abcdef'])
     })
 
-    test('without end is dropped when the process has no room, however small its chunks', async () => {
+    test('an endless response body is dropped when the process has no room, however small its chunks', async () => {
       const room = createRoom()
       while (room.reserve(1024)) {}
       const taken = room.used

@@ -19,12 +19,12 @@ describe('an IPv6 address is counted with its network', () => {
   })
 })
 
-test('an IPv4 address, and what is no address, is counted by itself', () => {
+test('an IPv4 address, and text that is no address, count by themselves', () => {
   expect(toNetworkKey('192.0.2.1', 64)).toBe('192.0.2.1')
   expect(toNetworkKey('', 64)).toBe('')
 })
 
-test('a key that is kept does not keep the field that its address was cut out of', () => {
+test('a stored key does not keep the field that its address was cut out of', () => {
   const [fields, bytes] = [20, 256 * 1024]
   const cutOut = (): string =>
     Buffer.alloc(bytes, 'x').toString('latin1').concat(',192.168.100.100').split(',')[1] ?? ''

@@ -20,13 +20,13 @@ describe('durations', () => {
 
   const durations = fc.array(fc.double({ min: 0, max: 79_000, noNaN: true }), { minLength: 1, maxLength: 200 })
 
-  test('bounds rise, and every duration falls under the first that is not below it', () => {
+  test('bounds rise, and every duration is counted at the first bound that is not below it', () => {
     expect([...bucketBoundsMs].sort((a, b) => a - b)).toEqual(bucketBoundsMs)
     for (const [i, bound] of bucketBoundsMs.entries())
       expect([bound, bound + 1e-9].map((ms) => counted([ms]).counts.indexOf(1))).toEqual([i, i + 1])
   })
 
-  test('what several have counted adds up to what one would have counted, and what came since is the difference', () => {
+  test('the sum of several histograms equals one histogram of all, and a difference has only later durations', () => {
     fc.assert(
       fc.property(durations, durations, (some, others) => {
         const both = sumReports(counted([]), [counted(some), counted(others)])
@@ -40,12 +40,12 @@ describe('durations', () => {
   })
 
   describe('a quantile', () => {
-    test('above the last bound is given as that bound, and of nothing is not known', () => {
+    test('a quantile above the last bound is that bound, and a quantile of nothing is unknown', () => {
       expect(quantile(counted([1_000_000]), 0.5)).toBe(bucketBoundsMs.at(-1))
       expect(quantile(counted([]), 0.5)).toBe(null)
     })
 
-    test('lies between the same two bounds as the duration that has that rank', () => {
+    test('a quantile lies between the same two bounds as the duration of its rank', () => {
       fc.assert(
         fc.property(durations, fc.constantFrom(0.5, 0.9, 0.99), (all, share) => {
           const exact = all.toSorted((a, b) => a - b)[Math.ceil(share * all.length) - 1] as number
@@ -59,7 +59,7 @@ describe('durations', () => {
       )
     })
 
-    test('is no more than the upper bound by a rounding of floats', () => {
+    test('a quantile never exceeds its upper bound by the rounding of floats', () => {
       const { counts } = counted([])
       const counted30 = Array.from({ length: 30 }, (_, n) => n + 1)
       const above = [...bucketBoundsMs.entries()].flatMap(([i, bound]) =>
@@ -116,7 +116,7 @@ describe('requests', () => {
     ])
   })
 
-  test('each attempt that failed is counted by its reason, its kind where there is none, or for its status', () => {
+  test('each failed attempt is counted by its reason, its kind without a reason, or its status', () => {
     const metrics = new RequestMetrics()
     const operation = metrics.operations['market.insights']
     const rejected = new GatewayError('connect-failed', { reason: 'refused' })
@@ -134,7 +134,7 @@ describe('requests', () => {
     ])
   })
 
-  test('a 5xx for what the client did is no error, as its span is none', () => {
+  test('a 5xx for a fault of the client is no error, as in its span', () => {
     const { failed, rejected } = of('market.insights', [
       { status: 504, failure: new GatewayError('not-cached'), totalMs: 1 },
       { status: 504, failure: new GatewayError('headers-timeout'), totalMs: 2 },
@@ -145,7 +145,7 @@ describe('requests', () => {
     expect([failed.sumMs, rejected.sumMs]).toEqual([14, 1])
   })
 
-  test('what was never sent is counted on the side that was to serve it', () => {
+  test('a request that was never sent is counted on the side that was to serve it', () => {
     const failure = new GatewayError('circuit-open', { reason: 'breaker-open' })
     const failed = { status: 503, failure } as const
 
@@ -166,7 +166,7 @@ describe('requests', () => {
     const expired = new GatewayError('unauthenticated', { reason: 'expired' })
     const disabled = new GatewayError('forbidden', { reason: 'client-disabled' })
 
-    test('is counted by how it was proved, and why it was not', () => {
+    test('a client is counted by its authentication method, and a rejected one by the reason', () => {
       const { accepted, reasons } = of('market.insights', [
         { identity, attemptedAuth: 'apiKey' },
         { attemptedAuth: 'jwt', status: 401, failure: expired },
@@ -181,7 +181,7 @@ describe('requests', () => {
       ])
     })
 
-    test('is counted by its name only when that is asked for', () => {
+    test('a client is counted by name only if that is configured', () => {
       const calls = [{ identity }, { identity, status: 500 }, {}]
 
       expect(counted(calls).clients).toEqual([])
@@ -192,7 +192,7 @@ describe('requests', () => {
     })
   })
 
-  test('several processes add up, and one that is gone has nothing in flight', () => {
+  test('the counts of several processes add up, and an exited process has nothing in flight', () => {
     const [one, other] = [counted([{}, { identity }], true), counted([{ status: 500 }, { identity }], true)]
     const busy = { ...one.operations, 'market.insights': { ...one.operations['market.insights'], inFlight: 4 } }
 

@@ -34,7 +34,7 @@ const countKinds = ({ last }: RecentErrors['report'], ...kinds: readonly string[
   kinds.map((kind) => last.filter((each) => each.kind === kind).length)
 
 describe('the recent errors', () => {
-  test('hold the requests that got an error of the gateway’s own, the newest first', () => {
+  test('recent errors hold the requests that got an error of the gateway, newest first', () => {
     const errors = record({}, { status: 500 }, dead())
     vi.advanceTimersByTime(1000)
     errors.record(exchangeRecord(notFound))
@@ -45,13 +45,13 @@ describe('the recent errors', () => {
     ])
   })
 
-  test('leave out clients that left', () => {
+  test('recent errors leave out clients that left', () => {
     const { report } = record({ status: 499, failure: new GatewayError('client-gone') })
 
     expect(report).toEqual({ last: [], causes: [], total: 0 })
   })
 
-  test('are at most a hundred of operations, which requests for none never push out', () => {
+  test('recent errors hold at most a hundred of operations, which requests for no operation never push out', () => {
     const errors = record(dead(), ...Array.from({ length: 500 }, () => notFound))
     const many = record(...Array.from({ length: 500 }, () => dead()))
 
@@ -60,7 +60,7 @@ describe('the recent errors', () => {
     expect(mergeRecentErrors([errors.report, many.report, many.report]).last).toHaveLength(200)
   })
 
-  test('keep some of each reason, whatever floods them', () => {
+  test('recent errors keep some of each reason, whatever floods them', () => {
     const flood = Array.from({ length: 500 }, () => open)
     const errors = record(expired, dead(), ...flood, dead())
     const merged = mergeRecentErrors([errors.report, record(...flood).report])
@@ -70,7 +70,7 @@ describe('the recent errors', () => {
     expect(countKinds(merged, 'unauthenticated')).toEqual([1])
   })
 
-  test('lose none of one reason while another has more, in one process and merged', () => {
+  test('recent errors drop no entry of a rare reason while another has more, in one process and merged', () => {
     const forbidden = { status: 403, failure: new GatewayError('forbidden', { reason: 'unknown-client' }) }
     const each = [record(dead()), record(), record(), record()]
     const one = record(dead())
@@ -84,19 +84,19 @@ describe('the recent errors', () => {
       expect(countKinds(report, 'connect-failed', 'forbidden', 'unauthenticated')).toEqual([1, 43, 56])
   })
 
-  test('name what opened the circuit breaker that rejected them', () => {
+  test('recent errors name the cause that opened the circuit breaker', () => {
     expect(record(open).report.last[0]).toMatchObject({
       cause: 'http://market:8080: connect ECONNREFUSED',
       failedAttempt: { endpoint: 'http://market:8080', kind: 'connect-failed', reason: 'refused' },
     })
   })
 
-  test('name no method that a client made up', () => {
+  test('recent errors name no method that a client made up', () => {
     expect(record({ ...notFound, method: 'HUNTER2' }).report.last[0]?.method).toBe('another method')
   })
 })
 
-test('what is kept of an error holds neither its packet nor what it was thrown in', async () => {
+test('a recent error holds neither its packet nor the object of its error', async () => {
   const errors = new RecentErrors()
   const reject = (): WeakRef<Error> => {
     const cause = Object.assign(new Error('Parse Error'), { rawPacket: Buffer.alloc(65_536) })
@@ -113,7 +113,7 @@ test('what is kept of an error holds neither its packet nor what it was thrown i
   expect(held.deref()).toBeUndefined()
 })
 
-test('nor the target and the fields that its path, its address and its id were cut out of', () => {
+test('a recent error does not keep the target and the fields that its path, address and id were cut out of', () => {
   const [fields, bytes] = [20, 256 * 1024]
   const cutOut = (): string => Buffer.alloc(bytes, 'x').toString('latin1').concat(',', '192.168.100.100').slice(-20)
   const errors = new RecentErrors()
@@ -131,7 +131,7 @@ test('nor the target and the fields that its path, its address and its id were c
 })
 
 describe('error counts', () => {
-  test('are counted over a minute and fifteen minutes, and then forgotten', () => {
+  test('errors are counted over one minute and over fifteen minutes, then forgotten', () => {
     const errors = record(dead('first'), dead('last'))
     const counts = (): unknown => errors.report.causes.map(({ lastMinute, last15Min }) => [lastMinute, last15Min])
 
@@ -144,7 +144,7 @@ describe('error counts', () => {
     expect(counts()).toEqual([])
   })
 
-  test('begin when they came first within that time', () => {
+  test('an error count begins with its first occurrence within that time', () => {
     const errors = record(dead())
     vi.advanceTimersByTime(20 * 60_000)
     errors.record(exchangeRecord(dead()))
@@ -154,7 +154,7 @@ describe('error counts', () => {
     ])
   })
 
-  test('are bounded, and those of an hour ago make room', () => {
+  test('error counts are bounded, and those of an hour ago make room', () => {
     const errors = new RecentErrors()
     const fill = (name: string): void => {
       for (let i = 0; i < 300; i++) errors.record(exchangeRecord({ ...dead(), endpoint: `http://${name}-${i}` }))
@@ -169,7 +169,7 @@ describe('error counts', () => {
     expect(errors.report.causes.every(({ endpoint }) => endpoint?.startsWith('http://b-'))).toBe(true)
   })
 
-  test('of what clients do wrong leave room for an upstream that is dead', () => {
+  test('error counts of clients leave room for a dead upstream', () => {
     const errors = new RecentErrors()
     const failures = reasonsFor('bad-request').map((reason) => new GatewayError('bad-request', { reason }))
     for (const { id: operation } of allOperations)
@@ -182,7 +182,7 @@ describe('error counts', () => {
     expect(kinds).toEqual([...new Array(200).fill('bad-request'), 'connect-failed'])
   })
 
-  test('of a clock that has been set back are not of the last minute for as long as that', () => {
+  test('error counts from before a clock was set back are not in the last minute', () => {
     const errors = record(dead('then'))
     vi.setSystemTime(Date.parse('2026-11-22T01:00:00Z'))
     errors.record(exchangeRecord(notFound))
@@ -191,7 +191,7 @@ describe('error counts', () => {
     expect(errors.report.causes).toHaveLength(1)
   })
 
-  test('of several processes add up, the most frequent first', () => {
+  test('error counts of several processes add up, the most frequent first', () => {
     const [one, other] = [record(dead('one')), record(notFound, notFound, notFound)]
     vi.advanceTimersByTime(5)
     other.record(exchangeRecord(dead('other')))

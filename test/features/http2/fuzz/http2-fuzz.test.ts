@@ -51,7 +51,7 @@ const expectSame = async (seed: number, count: number): Promise<void> => {
   expect(requests).toBeGreaterThan(count)
 }
 
-test('what a client and the application see of 600 mutated connections is the same of both codecs, or known', () =>
+test('both codecs show client and application the same for 600 mutated connections, or differ in a known way', () =>
   expectSame(1, 600))
 
 drill('so it is of others, of a seed that is known and of one that is not', { timeout: 3_600_000 }, async () => {

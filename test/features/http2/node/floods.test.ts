@@ -36,7 +36,7 @@ test('requests that the gateway has to reset end their connection', async () => 
 })
 
 // Each code takes a way of its own through Node, and none may end in an error without a listener.
-test('bodies that are broken off, with whatever code, leave the connection as it is', async () => {
+test('bodies that are broken off, with any code, do not end the connection', async () => {
   const { port, lines, line } = await bootGateway({ listen: listenHttp2('node') })
   const client = await frameClient(port)
 

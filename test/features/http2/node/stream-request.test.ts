@@ -32,7 +32,7 @@ test.each([
   expect(createRequest(state)).toMatchObject({ ended: whole, complete: whole })
 })
 
-test('a body without a length is chunked, and where there is none nothing is said of it', () => {
+test('a body without a length is chunked, and a request without a body has no framing field', () => {
   const open = { closed: false, destroyed: false }
 
   expect(createRequest(open).rawHeaders).toEqual(['transfer-encoding', 'chunked'])
@@ -57,7 +57,7 @@ const feed = () => {
   return { stream, request, chunks, listen, push }
 }
 
-test('a body of small chunks that is not read yet is joined to one chunk', async () => {
+test('small chunks of a body that is not read yet are joined to one chunk', async () => {
   const { stream, chunks, listen, push } = feed()
 
   push('abc')
@@ -67,7 +67,7 @@ test('a body of small chunks that is not read yet is joined to one chunk', async
   expect(chunks).toEqual(['abc'])
 })
 
-test('so are chunks that come during a pause', async () => {
+test('small chunks that come during a pause are joined', async () => {
   const { stream, request, chunks, listen, push } = feed()
   const ended = listen()
   push('ab')
@@ -91,7 +91,7 @@ test('a client waits from the first chunk that is not read', () => {
   expect(stream.push(Buffer.alloc(1))).toBe(false)
 })
 
-test('a body that is read again for a moment only is handed on for that moment only', async () => {
+test('a body that is read for a moment is handed on for that moment only', async () => {
   const { stream, request } = feed()
   const lengths: number[] = []
   const chunk = Buffer.alloc(16 * 1024)
@@ -108,7 +108,7 @@ test('a body that is read again for a moment only is handed on for that moment o
   expect(lengths).toEqual([16 * 1024, 64 * 1024])
 })
 
-test('bytes in the packet of the head wait with those behind it', () => {
+test('bytes in the packet of the head wait with those behind them', () => {
   const pending: number[] = []
   const windows = { createBodyWindow: () => ({ consumed() {}, setPending: (bytes: number) => pending.push(bytes) }) }
   const stream = openStream()

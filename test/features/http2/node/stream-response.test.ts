@@ -41,11 +41,11 @@ const serveOne = async (method: 'GET' | 'POST'): Promise<ServerHttp2Stream> => {
   return closed
 }
 
-test('a stream whose request had a body is destroyed when its response has been written, and not before', async () => {
+test('a stream whose request had a body is destroyed when its response is written, and not before', async () => {
   expect((await serveOne('POST')).writableFinished).toBe(true)
 })
 
-test('so is one whose request had none, and Node reads nothing of it', async () => {
+test('a stream whose request had no body is destroyed too, and Node reads nothing of it', async () => {
   expect(await serveOne('GET')).toMatchObject({ writableFinished: true, readableEnded: false })
 })
 

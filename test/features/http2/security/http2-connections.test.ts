@@ -11,7 +11,7 @@ import { httpUpstream, rawUpstream } from '../../../helpers/upstream.ts'
 import { eventually } from '../../../helpers/wire.ts'
 
 describe.skipIf(missing !== null)('what a client may keep', () => {
-  test('is no connection for nothing, whatever else is said on it', async () => {
+  test('a client keeps no connection without requests, whatever else it sends', async () => {
     const { port } = await bootHttp2({ listen: { timeouts: { keepAlive: '200ms' } } })
     const clients = await Promise.all(Array.from({ length: 5 }, () => frameClient(port)))
 
@@ -26,7 +26,7 @@ describe.skipIf(missing !== null)('what a client may keep', () => {
     )
   })
 
-  test('is a hundred requests under way, and not one more', async () => {
+  test('a client has at most a hundred requests under way', async () => {
     const silent = await rawUpstream(() => {})
     const { port } = await bootHttp2({ upstream: silent.url })
     const client = await frameClient(port)

@@ -213,7 +213,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     expect(conforms(comes === '' ? [] : comes.split(','), wanted)).toBe(false)
   })
 
-  test('3.4: the first that a server says is SETTINGS, and whatever is no preface ends the connection', async () => {
+  test('3.4: the first frame of a server is SETTINGS, and a wrong preface ends the connection', async () => {
     const client = await frameClient(gateway.port)
     const stranger = await frameClient(gateway.port, false)
 
@@ -224,7 +224,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     expect(client.frames[0]).toMatchObject({ type: 4, flags: 0, stream: 0 })
   })
 
-  test('6.9.2: a response is as long as the window that settings and updates leave it', async () => {
+  test('6.9.2: a response goes out as far as the settings and updates open its window', async () => {
     const client = await frameClient(gateway.port)
     const isData = ({ type }: Frame): boolean => type === 0
 

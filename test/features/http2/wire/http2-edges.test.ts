@@ -127,7 +127,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
       expect(await line(({ reason }) => reason === 'broken-stream')).toMatchObject({ status: 400 })
   })
 
-  test('rejections are those of HTTP/1.1, fields included', async () => {
+  test('rejections over HTTP/2 are those of HTTP/1.1, fields included', async () => {
     const { port } = await bootHttp2({
       listen: { maxTarget: '64B', maxHeaders: '1KiB', maxHeaderFields: 20, via: 'me' },
       operations: { 'valuation.score': { maxBody: '1KiB' } },
@@ -227,7 +227,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     expect(client.frames.map(({ type }) => type)).not.toContain(3)
   })
 
-  test('a response that breaks off ends its stream with an error, and no other', async () => {
+  test('a response that breaks off ends its stream with an error, and no other stream', async () => {
     const sockets: Socket[] = []
     const { port } = responding((socket, request) => {
       socket.write('HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nabc')
@@ -268,7 +268,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     expect([entry.status, entry.failure]).toEqual([403, undefined])
   })
 
-  test('a body that comes too slowly is 408, and the connection goes on', async () => {
+  test('a body that comes too slowly gets 408, and the connection stays open', async () => {
     const upstream = await httpUpstream()
     const { port, line } = await bootHttp2({ upstream: upstream.url, listen: { timeouts: { body: '200ms' } } })
     const client = await frameClient(port)
@@ -331,7 +331,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     },
   )
 
-  test('interim responses, 100-continue and trailers go their way', async () => {
+  test('interim responses, 100-continue and trailers pass over HTTP/2', async () => {
     const { port } = responding(
       'HTTP/1.1 103 Early Hints\r\nLink: <a>\r\nLink: <b>\r\n\r\n' +
         'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: x-t\r\n\r\n1\r\na\r\n0\r\nX-T: 1\r\n\r\n',
@@ -350,7 +350,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     expect(fieldValues(response.fields, 'trailer')).toEqual([])
   })
 
-  test('a response of very many fields goes out, and its connection goes on', async () => {
+  test('a response with very many fields goes out, and its connection stays open', async () => {
     const { port } = responding(`HTTP/1.1 200 OK\r\n${'a: b\r\n'.repeat(10_000)}Content-Length: 2\r\n\r\nok`)
     const client = await frameClient(port)
 
@@ -361,7 +361,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     expect(client.frames.map(({ type }) => type)).not.toContain(7)
   })
 
-  test.each([204, 205, 304])('a %i has no body, whatever its length says', async (status) => {
+  test.each([204, 205, 304])('a %i has no body, whatever its content-length', async (status) => {
     const length = status === 304 ? 'Content-Length: 5\r\n' : 'Content-Length: 0\r\n'
     const { port } = responding(`HTTP/1.1 ${status} A\r\n${length}\r\n`)
 
@@ -404,7 +404,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     expect(data.reduce((sum, { payload }) => sum + payload.length, 0)).toBe(3_000_000)
   })
 
-  test('a client whose abuse ended its connection is not waited for, though it had GOAWAY before', async () => {
+  test('a client whose abuse ended its connection is not waited for, even after GOAWAY', async () => {
     stopClock()
     const sockets: Socket[] = []
     const upstream = await rawUpstream((socket) => onRequest(socket, () => void sockets.push(socket)))
@@ -429,7 +429,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     expect(await closed).toBeUndefined()
   })
 
-  test('a client whose last response ended long ago does not keep a gateway that stops', async () => {
+  test('a client whose last response ended long ago does not delay a stop', async () => {
     stopClock()
     const { port, gateway, line } = await bootHttp2({ shutdown: { wait: '0s', deadline: '10m' } })
     const client = await frameClient(port)
@@ -467,7 +467,7 @@ test.skipIf(missing !== null)('a response that fills the window of its stream en
   expect(Buffer.concat(ends.map(({ payload }) => payload)).toString()).toBe('0123456789')
 })
 
-test.skipIf(missing !== null)('an empty response ends with its head, also where the window is shut', async () => {
+test.skipIf(missing !== null)('an empty response ends with its head, even if the window is shut', async () => {
   const { port } = responding('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n')
   const client = await frameClient(port)
 

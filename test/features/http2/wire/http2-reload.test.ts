@@ -20,7 +20,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     return session
   }
 
-  test('an edit of something else leaves the connection open', async () => {
+  test('an edit of other keys leaves an HTTP/2 connection open', async () => {
     const session = await connect()
 
     await reload({ timeouts: { headers: '7s' } })
@@ -29,7 +29,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     expect([status, session.closed]).toEqual([200, false])
   })
 
-  test('a client that was connected before is sent away when an edit allows more fields', async () => {
+  test('a connected HTTP/2 client gets GOAWAY when an edit allows more fields', async () => {
     const away = once(await connect(), 'goaway')
     await reload({ maxHeaderFields: 500 })
     await away

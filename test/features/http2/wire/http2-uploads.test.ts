@@ -84,7 +84,7 @@ const widened = async (obeys = true) => {
 }
 
 describe.skipIf(missing !== null)('over HTTP/2', () => {
-  test('a body of 10 MiB is sent in ten round trips, and not in a hundred and sixty', async () => {
+  test('a body of 10 MiB is sent in ten round trips, not in a hundred and sixty', async () => {
     const upstream = await counting()
     const { port } = await bootHttp2({
       upstream: upstream.url,
@@ -108,7 +108,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     client.socket.destroy()
   })
 
-  test('bodies that wait for their upstream leave room for one that does not', async () => {
+  test('bodies that wait for their upstream leave room for another body', async () => {
     const { client, credit, reading, fill } = await widened()
     await fill(8)
 
@@ -124,7 +124,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     client.socket.destroy()
   })
 
-  test('a body over its limit is 413 while its window is wide, and the connection goes on', async () => {
+  test('a body over its limit gets 413 while its window is wide, and the connection stays open', async () => {
     const upstream = await counting()
     const market = await httpUpstream()
     const { port, line } = await bootHttp2({
@@ -149,7 +149,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
   })
 
   // The attack: a body that is taken widens the windows; then a hundred that are not, as wide as they were.
-  test('a client that does not obey SETTINGS has 10 MiB wait on a connection, and not 200', async () => {
+  test('a client that ignores SETTINGS has at most 10 MiB waiting on a connection, not 200', async () => {
     const { client, credit, fill } = await widened(false)
     const before = credit.sentBytes
 
@@ -161,7 +161,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
   })
 
   // What waits is gathered: each byte is still where it was.
-  test('a body that waits for its upstream again and again arrives as it was sent', async () => {
+  test('a body that waits for its upstream repeatedly arrives unchanged', async () => {
     const body = pseudoRandomBytes(1024 * 1024)
     const upstream = await httpUpstream()
     const narrow = await narrowTo(upstream.port)
@@ -178,7 +178,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
 
   const asking = { ':method': 'POST', ':path': '/unknown' }
 
-  test('what a client still sends after its rejection is taken, and its stream is not reset', async () => {
+  test('bytes that a client still sends after its rejection are read, and its stream is not reset', async () => {
     const { port } = await bootHttp2()
     const stream = dialHttp2(port).request(asking)
     const heard = readStreamResponse(stream)
@@ -191,7 +191,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     expect(stream.writableFinished).toBe(true)
   })
 
-  test('a rejection is on record when it is out, however long its client goes on', async () => {
+  test('a rejection is recorded when it is out, however long its client continues', async () => {
     const booted = await bootHttp2()
     const stream = dialHttp2(booted.port).request(asking)
     stream.on('error', () => {})

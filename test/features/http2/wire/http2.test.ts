@@ -81,7 +81,7 @@ describe.skipIf(isMissing)('operations over HTTP/2 are those over HTTP/1.1, byte
     }
   })
 
-  test('with many requests at once on a connection', async () => {
+  test('many requests at once on an HTTP/2 connection equal those over HTTP/1.1', async () => {
     const urls = allOperations.filter(({ method }) => method === 'GET').map(({ path }) => url(path))
 
     const { stdout } = await run(h2load.path ?? '', ['-n', '100', '-c', '2', '-m', '100', ...urls])

@@ -6,13 +6,13 @@ const warned = (listen: string) => {
   return result.ok ? result.warnings.map(({ path }) => path) : result.problems
 }
 
-test('Forwarded that nobody is believed does nothing', () => {
+test('listen.forwarded without trusted proxies is warned of: no Forwarded is read', () => {
   expect(warned('{ forwarded: rfc7239 }')).toEqual(['listen.forwarded'])
   expect(warned('{ forwarded: both, trustedProxies: [10.0.0.1] }')).toEqual([])
   expect(warned('{ forwarded: x-forwarded }')).toEqual([])
 })
 
-test('a load balancer that is trusted as well is named: its clients are asked about, and not itself', () => {
+test('a load balancer that is also in trustedProxies is warned of', () => {
   const from = 'proxyProtocol: { from: [192.0.2.1, 10.0.0.0/28, "fd00::1"] }'
 
   expect(warned(`{ ${from}, trustedProxies: [10.0.0.0/8] }`)).toEqual(['listen.proxyProtocol.from[1]'])
