@@ -1,4 +1,3 @@
-/** Loads configurations in a thread of its own. */
 import './features/installed.ts'
 import { parentPort } from 'node:worker_threads'
 import { readConfig } from './core/config/load/load.ts'

@@ -12,11 +12,10 @@ export interface RequestTarget {
 /** A stream of HTTP/2 appears in the terms of HTTP/1. */
 export interface DownstreamRequest extends BodySource {
   readonly multiplexed: boolean
-  /** The codec leaves malformed fields out without a report, so one may be missing. */
+  /** The codec leaves malformed fields out: one may be missing. */
   readonly mayLackFields?: boolean
   /** Null: the request-target can name no resource. */
   target: RequestTarget | null
-  /** The raw target, set before Fastify sees the request. */
   originalUrl?: string | undefined
   /** Once `originalUrl` is set: the path that Fastify routes on. */
   url?: string | undefined

@@ -236,7 +236,10 @@ export interface AttemptRecord {
   readonly side: Side | null
   readonly startedAt: number
   endedAt: number | null
-  /** Ends with its TLS connection: Node reports no missing close_notify (RFC 9112 §9.8), so no layer may store it. */
+  /**
+   * The response ends with its TLS connection: Node reports no missing close_notify (RFC 9112 §9.8), so no layer may
+   * store it.
+   */
   mayBeCut: boolean
   /** Of the same exchange and side; null: the first. */
   readonly previous: AttemptRecord | null

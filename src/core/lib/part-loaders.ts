@@ -1,4 +1,4 @@
-/** The parts of features for one room of core, loaded with that room. */
+/** Parts of features, loaded with the module of core that uses them. */
 export class PartLoaders<Part> {
   readonly #loaders = new Map<string, () => Promise<Part>>()
   #loaded: Promise<ReadonlyMap<string, Part>> | null = null

@@ -14,7 +14,7 @@ const currentProgram = () => ({
  * checkout, `npx` could fetch a package of that name from a registry.
  */
 export const programCommand = ({ node, main, path } = currentProgram()): string => {
-  // npm and npx put folders in front of their own PATH.
+  // npm and npx put folders in front of their own PATH, which a shell does not have.
   const folders = path.split(delimiter).filter((folder) => folder !== '' && !folder.includes('node_modules'))
   const found = (name: string): string | undefined =>
     folders.map((folder) => realPath(join(folder, name))).find((file) => file !== null) ?? undefined

@@ -16,7 +16,7 @@ export class NoResponseError extends Error {
 }
 
 export interface TryOptions {
-  /** For which this process has waited. */
+  /** The limit of one try, by `settlesWithinWait`. */
   readonly waitMs: number
   /** Off by default: it costs as long again. */
   readonly repeatsSilent?: boolean

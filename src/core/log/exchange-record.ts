@@ -10,7 +10,7 @@ export interface ExchangeRecord {
   readonly path: string | null
   readonly status: number
   readonly totalMs: number
-  /** Until the response head was written; null: no head was. */
+  /** Until the response head was written; null: none was. */
   readonly firstByteMs: number | null
   readonly bytesIn: number
   readonly bytesOut: number

@@ -132,7 +132,7 @@ interface CountedError {
 }
 
 const createErrorCounts = () => {
-  // Else a client that is rejected in every possible way would leave no room for a dead upstream.
+  // A client that is rejected in every possible way would leave no room for a dead upstream.
   const ofClients = createBoundedMap<CountedError>(maxErrors, isStale)
   const others = createBoundedMap<CountedError>(maxErrors, isStale)
   return {

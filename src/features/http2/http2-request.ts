@@ -20,7 +20,6 @@ export class Http2Request implements DownstreamRequest {
   readonly httpVersionMajor = 2
   readonly rawHeaders: string[]
   readonly socket: Socket
-  /** The body bytes so far. */
   receivedBytes = 0
   readonly #connection: Http2Connection
   readonly #stream: Stream

@@ -4,7 +4,6 @@ import { GatewayError } from '../../core/exchange/failures/errors.ts'
 import { canonicalAddress } from '../../core/lib/net/addresses.ts'
 
 export interface ProxyHeader {
-  /** In bytes. */
   readonly length: number
   /** `unknown`: the load balancer says nothing about the client. `local`: its own health check. */
   readonly origin: 'client' | 'unknown' | 'local'

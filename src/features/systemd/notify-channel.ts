@@ -63,7 +63,7 @@ const startShell = (socket: string, path: string | undefined) => {
     stdio: ['pipe', 'pipe', 'ignore'],
     detached: true, // a process group of its own, killed as one
   })
-  // Else the shell would keep a gateway alive that cannot start.
+  // Without unref, the shell would keep a gateway alive that cannot start.
   child.unref()
   for (const stream of [child.stdin, child.stdout]) if ('unref' in stream) (stream as { unref(): void }).unref()
   child.stdin.on('error', () => {}) // the shell has ended, which `ask` reports
@@ -87,7 +87,7 @@ const startShell = (socket: string, path: string | undefined) => {
     },
     kill(): void {
       hasEnded = true
-      // It may have ended meanwhile.
+      // The shell may have ended meanwhile.
       tryOrNull(() => child.pid !== undefined && process.kill(-child.pid, 'SIGKILL'))
     },
   }

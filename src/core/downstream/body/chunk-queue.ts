@@ -19,7 +19,6 @@ export class ChunkQueue {
     this.#expected = length ?? Number.POSITIVE_INFINITY
   }
 
-  /** Copies the chunk, unless its memory belongs to it alone. */
   push(chunk: Buffer): void {
     this.bytes += chunk.length
     if (isExclusive(chunk)) {

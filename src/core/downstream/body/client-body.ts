@@ -33,7 +33,6 @@ export class ClientBody implements RequestBody {
   #buffering: Promise<readonly Buffer[]> | null = null
   #chunks: readonly Buffer[] = []
   #failReader: ((error: GatewayError) => void) | null = null
-  /** For a later reader: why reading stopped. */
   #abortReason: GatewayError | null = null
   #isContinueDue = false
   #isWaiting = false

@@ -203,7 +203,6 @@ export class Http1Connection implements RequestEvents, ResponseConnection {
     if (!this.#isBacklogged) this.#startHeadTimer()
   }
 
-  /** Leaves requests beyond `maxInFlight` unread until a response is sent. */
   #holdBack(bytes: Buffer): void {
     this.#unread ??= new ChunkQueue()
     this.#unread.push(bytes)

@@ -30,7 +30,6 @@ export class Http1Response implements DownstreamResponse {
   lingerMode: LingerMode = 'long'
   readonly request: Http1Request
   readonly #connection: ResponseConnection
-  /** Until `flushHead`, or the first bytes of the body. */
   #head = ''
   #hasBody = true
   #isChunked = false
@@ -167,7 +166,6 @@ export class Http1Response implements DownstreamResponse {
     if (!this.writableEnded && socket.writableLength === 0) this.onDrain()
   }
 
-  /** Ends the connection in place of the unsent response. */
   #withdraw(): void {
     closeAfterResponse(this.request.socket)
     this.#queue = []

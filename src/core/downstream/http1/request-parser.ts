@@ -137,7 +137,6 @@ export class RequestParser {
     const { method, version } = this.#requestLine
     const target = this.#requestLine.target(scanner.text)
     const { fields, length, isPersistent } = this.#readFields(scanner, version)
-    // Frees the head's memory.
     scanner.awaitHead()
     this.#state = length === null ? bodyInChunks : length === 0 ? betweenRequests : bodyOfLength
     this.#remaining = length ?? 0

@@ -23,7 +23,6 @@ export class ControlFrames {
     this.#budget = budget
   }
 
-  /** Throws {@link ConnectionError}. */
   onFrame(type: number, frameFlags: number, id: number, payload: Buffer, from: number, to: number): void {
     switch (type) {
       case frameTypes.windowUpdate:

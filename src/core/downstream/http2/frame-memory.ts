@@ -2,13 +2,11 @@
 
 import { blockBytes } from './connection-memory.ts'
 
-// Larger frames get memory of their own.
 const maxShare = blockBytes / 4
 
 let block = Buffer.allocUnsafeSlow(blockBytes)
 let blockAt = 0
 
-/** For large bodies. */
 const largeMemoryBytes = 160 * 1024
 // The writes of a process at one time.
 const maxSpare = 16

@@ -10,7 +10,6 @@ export interface FrameSink {
   onDataHead(streamId: number, length: number, padding: number, isLast: boolean): void
   /** Valid during the call. */
   onData(piece: Buffer): void
-  /** The whole frame has come, with its padding. */
   onDataEnd(): void
 }
 
@@ -30,7 +29,6 @@ export class FrameReader {
   // The frame of DATA that is being read.
   #dataLeft = 0
   #paddingLeft = 0
-  /** The beginning of an incomplete frame. */
   #held: Buffer = noBytes
   #heldLength = 0
 
@@ -59,7 +57,6 @@ export class FrameReader {
     return at
   }
 
-  /** Reads the frame at `at`, or holds the part of it that has come. */
   #readFrame(chunk: Buffer, at: number): number {
     const needed = bytesNeeded(chunk, at, chunk.length)
     const end = Math.min(chunk.length, at + needed)

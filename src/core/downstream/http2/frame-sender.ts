@@ -20,7 +20,6 @@ interface SenderEvents {
   onEndWritten(stream: Stream, error: Error | null): void
 }
 
-/** Senders with output in this turn. */
 let due: FrameSender[] = []
 const flushDue = (): void => {
   const senders = due
@@ -63,7 +62,6 @@ export class FrameSender {
     })
   }
 
-  /** What a new stream may send. */
   get streamWindow(): number {
     return this.#streamWindow
   }
@@ -93,7 +91,7 @@ export class FrameSender {
 
   drop(stream: Stream): void {
     stream.dropOutput()
-    // Else a client that takes nothing fills the queue with streams that it resets.
+    // A client that takes nothing could fill the queue with streams that it resets.
     if (stream.isQueued) this.#queue = this.#queue.filter((each) => each !== stream)
     stream.isQueued = false
   }
@@ -122,7 +120,6 @@ export class FrameSender {
     return stream.sendWindow <= maxWindow
   }
 
-  /** Ends the connection behind all queued output. */
   end(): void {
     this.#isEnding = true
     this.#schedule()
@@ -144,7 +141,6 @@ export class FrameSender {
     this.#socket.end()
   }
 
-  /** The client takes nothing. */
   get #isHeld(): boolean {
     return this.#isBlocked || this.#untaken.isFull
   }

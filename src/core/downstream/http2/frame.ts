@@ -21,7 +21,7 @@ export const frameHeadBytes = 9
 /** The default of SETTINGS_MAX_FRAME_SIZE (RFC 9113 §6.5.2). The gateway sends and takes no larger frame. */
 export const maxFrameBytes = 16_384
 
-/** Of each stream and of the connection (RFC 9113 §6.9.2). */
+/** For each stream and for the connection (RFC 9113 §6.9.2). */
 export const initialWindow = 65_535
 
 export const maxWindow = 2 ** 31 - 1

@@ -16,7 +16,6 @@ export class HeadWriter {
     this.#encoder.limitTable(size)
   }
 
-  /** Returns the end. */
   write(out: Buffer, start: number, id: number, { status, fields }: Head): number {
     const most = maxBlockBytes(fields)
     if (most > maxFrameBytes) return this.#writeLong(out, start, id, { status, fields }, most)

@@ -11,7 +11,7 @@ export class ReceiveWindows {
   readonly #sendUpdate: (streamId: number, bytes: number) => void
   #isWide = false
   #holdsWideSlot = false
-  /** The bytes beyond a narrow window a stream that may come or wait. */
+  /** Bytes beyond one narrow window for each stream, which may still come or wait. */
   #granted = 0
   /** The waiting bytes beyond each stream's allowance. */
   #excess = 0
@@ -69,7 +69,6 @@ export class ReceiveWindows {
     this.#wideConnections.release(this)
   }
 
-  /** Called by a stream's window only. */
   change(excess: number, granted: number): void {
     this.#excess += excess
     this.#granted += granted
@@ -105,7 +104,6 @@ export class BodyWindow {
     this.#streamId = streamId
   }
 
-  /** False: the window is exceeded. */
   take(bytes: number): boolean {
     this.#window -= bytes
     this.#waiting += bytes

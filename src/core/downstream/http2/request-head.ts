@@ -6,7 +6,6 @@ export interface StreamHead {
   readonly scheme: string
   readonly path: string
   readonly rawFields: string[]
-  /** Null: none. */
   readonly contentLength: number | null
   /** A field was left out for a control character, or a blank at an end (RFC 9113 §8.2.1). */
   readonly hasBadValue: boolean

@@ -26,7 +26,6 @@ export interface Head {
   readonly fields: HeaderFields
 }
 
-/** A request and its response. */
 export class Stream {
   readonly id: number
   readonly head: StreamHead
@@ -36,7 +35,6 @@ export class Stream {
   hasRequestEnded: boolean
   /** The bytes of `content-length` that have not come yet; null: no such field. */
   contentLeft: number | null
-  /** Null: no body. */
   bodyWindow: BodyWindow | null = null
   /** Below 0 after a client's setting (RFC 9113 §6.9.2). */
   sendWindow: number
@@ -52,9 +50,7 @@ export class Stream {
   hasResponseEnded = false
   /** The system has taken END_STREAM, or the connection is gone. */
   isSent = false
-  /** `onClose` was called. */
   isClosed = false
-  /** In the queue of the sender. */
   isQueued = false
 
   constructor(id: number, head: StreamHead, hasRequestEnded: boolean, sendWindow: number) {

@@ -3,7 +3,6 @@ import type { OnFlushed, Stream } from './stream.ts'
 
 export interface UntakenWrite {
   readonly memory: Buffer
-  /** Called when the system has taken the write. */
   readonly flushed: OnFlushed[]
   /** The streams that end in this write. */
   readonly ended: Stream[]

@@ -3,7 +3,6 @@ import { noBytes } from '../../lib/buffers.ts'
 // Kept for the next frames.
 const minBytes = 256
 
-/** Control frames that wait to be sent. */
 export class WaitingFrames {
   length = 0
   #memory: Buffer = noBytes

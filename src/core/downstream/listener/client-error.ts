@@ -37,7 +37,7 @@ export const createClientErrorHandler = (getListenerConfig: GetListenerConfig, c
   return {
     reportUnparsed,
 
-    /** `bytes`: those rejected; null: none. `headOnly`: for HEAD. */
+    /** `bytes`: the rejected bytes; null: none. `headOnly`: for HEAD. */
     onMalformed(
       connection: ClientConnection,
       socket: Socket,

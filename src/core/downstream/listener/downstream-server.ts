@@ -66,7 +66,7 @@ export const openDownstreamServer = async (
   // A client that has ended its side may still read.
   const server = createServer({ allowHalfOpen: true, noDelay: true }, accept)
   server.on('drop', () => rejected.record())
-  // Or a flood of connections would take the descriptors of probes, operators and upstreams.
+  // Leaves descriptors for probes, operators and upstreams: a flood of connections would take all.
   const maxFiles = maxClientFiles(maxOpenFiles())
   const applyConfig = (next: ListenConfig): void => {
     server.maxConnections = Math.min(next.maxConnections ?? Number.POSITIVE_INFINITY, maxFiles)

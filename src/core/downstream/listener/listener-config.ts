@@ -43,7 +43,7 @@ export const createListenerConfigGetter = (currentSnapshot: CurrentSnapshot): Ge
   }
 }
 
-/** What a load balancer in front says about its client. */
+/** The claims of a load balancer in front about its client. */
 export interface ConnectionClaims {
   readonly length: number
   /** The client's; null: not known. */

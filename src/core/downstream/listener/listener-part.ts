@@ -11,7 +11,6 @@ export interface ListenerPart {
   createAcceptor?(options: AcceptorOptions): ConnectionAcceptor
   /** Addresses whose connections begin with claims about a client. */
   compileIntroducers?(listen: ListenConfig): (address: string) => boolean
-  /** Detects a known protocol where HTTP is expected. */
   detectProtocol?(first: Buffer): GatewayError | null
   /** For ALPN; null: off. */
   openProtocol?(options: ProtocolOptions): Promise<NegotiatedProtocol> | null

@@ -109,7 +109,7 @@ const maxLoggedPathLength = 200
 export interface ClientConnection {
   listenerConfig: CompiledListenerConfig
   peer: Peer
-  /** Those with incomplete responses, oldest first. */
+  /** The requests with incomplete responses, oldest first. */
   readonly activeRequests: ActiveRequest[]
   requestCount: number
   /** No further request is served (RFC 9112 §9.6). */

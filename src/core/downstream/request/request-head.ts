@@ -20,9 +20,9 @@ export class RequestHead {
   transferEncoding: string | null = null
   via: string | null = null
   expect: string | null = null
-  /** The client's, if valid and sent once. */
+  /** The client's id, if valid and sent once. */
   requestId: string | null = null
-  /** The client's, if valid; null also where that field carries the request id. */
+  /** The client's id, if valid; null also where that field carries the request id. */
   interactionId: string | null = null
   forwarded = emptyForwarded
 }
@@ -155,7 +155,7 @@ export interface ForwardedFields {
   readonly forwarded: string | null
 }
 
-/** Also of every untrusted peer. */
+/** For every untrusted peer too. */
 export const emptyForwarded: ForwardedFields = { for: null, proto: null, host: null, forwarded: null }
 
 const forwardedName = /^(?:forwarded|x-(?:forwarded(?:-.*)?|real-ip))$/i

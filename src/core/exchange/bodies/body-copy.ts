@@ -77,7 +77,6 @@ export class BodyCopy {
     if (this.#isOwn && length >= minFreeBytes) freeBuffer(memory)
   }
 
-  /** Frees, and rejects later chunks. */
   close(): void {
     this.#isClosed = true
     this.free()

@@ -87,7 +87,6 @@ export class GatewayError extends StacklessError {
     return this.reason === 'shutdown-deadline' ? 'gateway' : failureTable[this.kind].fault
   }
 
-  /** Anything but a GatewayError becomes `internal`. */
   static from(thrown: unknown): GatewayError {
     return thrown instanceof GatewayError ? thrown : new GatewayError('internal', { cause: thrown })
   }

@@ -18,7 +18,7 @@ export const asText: Decoder<string> = (value, path) => {
   throw new DecodeError(path, 'text')
 }
 
-/** Accepts other words too: only the wording depends on the word. */
+/** Accepts unknown words too: they only change the wording. */
 export const asWord = <Word extends string>(): Decoder<Word> => asText as Decoder<Word>
 
 export const asNumber: Decoder<number> = (value, path) => {

@@ -88,7 +88,6 @@ const startSession = (
 const floodBurst = 200
 const floodRefillPerMs = 33 / 1000
 
-/** False: no token is left. */
 const createFloodLimiter = (): (() => boolean) => {
   let tokens = floodBurst
   let refilledAt = now()
@@ -120,7 +119,7 @@ const createSessionOptions = (listen: SessionLimits) => {
     strictFieldWhitespaceValidation: false,
     maxSessionRejectedStreams: maxConcurrentStreams,
     maxSettings: 32,
-    maxOutstandingPings: 4, // of the gateway's own, which sends none
+    maxOutstandingPings: 4, // PINGs of the gateway, which sends none
     maxSessionMemory: 16, // MiB
   }
 }

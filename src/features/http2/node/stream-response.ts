@@ -30,7 +30,7 @@ export class StreamResponse implements DownstreamResponse {
     this.#request = request
     this.stream.destroy = destroyOnceWritten
     this.stream.close = closeOnceEnded
-    this.stream.on('error', () => {}) // the stream closes too, and that is listened to
+    this.stream.on('error', () => {}) // `close` follows, and is handled
     this.stream.on('close', () => this.#notifyClosed())
   }
 

@@ -4,7 +4,7 @@ import { maxTableSize } from '../connection-memory.ts'
 import { fieldOverhead } from './field.ts'
 import { findStaticName, findStaticStatus } from './static-table.ts'
 
-// Of the table: a longer value would evict all others.
+// A longer value would evict all other entries.
 const maxEntryShare = 1 / 4
 
 const indexed = { flags: 0x80, mask: 0x7f }
@@ -61,7 +61,6 @@ interface Entry {
 export class HpackEncoder {
   /** Oldest first. */
   readonly #entries: Entry[] = []
-  /** By name. */
   readonly #newest = new Map<string, Entry>()
   #inserted = 0
   #size = 0
@@ -129,10 +128,9 @@ export class HpackEncoder {
   }
 }
 
-// Of a string's length, and of the index or the length of a name.
+// For the length of a string, and the index or length of a name.
 const maxIntegerBytes = 8
 
-/** The most bytes that {@link HpackEncoder.encode} takes. */
 export const maxBlockBytes = (fields: HeaderFields): number =>
   fields.reduce((sum, text) => sum + text.length + maxIntegerBytes, 32)
 

@@ -74,12 +74,10 @@ export const staticNameKinds = staticTable.map(({ name }) => kindOfName(name))
 
 const indexes = new Map(staticTable.map(({ name }, i) => [name, i + 1] as const).reverse())
 
-/** 0: none. */
 export const findStaticName = (name: string): number => indexes.get(name) ?? 0
 
 const statusIndexes = new Map(
   staticTable.flatMap(({ name, value }, i) => (name === ':status' ? [[value, i + 1] as const] : [])),
 )
 
-/** 0: none. */
 export const findStaticStatus = (status: string): number => statusIndexes.get(status) ?? 0
