@@ -78,6 +78,6 @@ const packZip = (
 const openArchiveOutput = (output: string, force: boolean) => {
   const write = (bytes: Uint8Array) => writeOutputFile(output, bytes, { force, mode: 0o600 })
   if (output !== '-') return { name: output, isFile: true, write }
-  if (isatty(1)) throw cliError('stdout is a terminal, and an archive is not to be read there: --output FILE')
+  if (isatty(1)) throw cliError('stdout is a terminal: write the archive to a file with --output FILE')
   return { name: 'stdout', isFile: false, write: writeToStdout }
 }

@@ -5,7 +5,7 @@ import type { BundleOptions } from './bundle.ts'
 
 const bundleHelp = `
 It is safe to send: no secret is in it, and the addresses of clients are cut to their network (/24, of IPv6 /48) unless --addresses is
-given. MANIFEST.txt in it says what is there, and why what is missing is not.
+given. Its MANIFEST.txt lists each part, and why a part is missing.
 ${clientCommandHelp(
   '0 written whole, 1 written, but a part is missing, 2 nothing was written',
   'bundle',
@@ -13,7 +13,7 @@ ${clientCommandHelp(
 )}`
 
 const createBundleCommand = (): Command =>
-  createClientCommand('bundle', 'Write what is known of a running gateway into one archive, for support.')
+  createClientCommand('bundle', 'Write the state of a running gateway into one archive, for support.')
     .option('--output <FILE>', 'where to; - is stdout (default: a name with the time, in this folder)')
     .option('--force', 'overwrite it')
     .option('--addresses', 'leave the addresses of clients as they are')

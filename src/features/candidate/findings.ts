@@ -88,7 +88,7 @@ const stopFinding = (group: Group, { overrides }: FindingInputs): Found => {
     const why = shift.reason === null ? '' : `: ${shift.reason}`
     const what = isTakenBack(shift)
       ? `was taken back at ${formatTimeOfDay(since, at)}`
-      : `gets nothing since ${formatTimeOfDay(since, at)}, until Redis says what was said of it before`
+      : `gets nothing since ${formatTimeOfDay(since, at)}, because its record in Redis was not read`
     return [`${describeSide(group, 'candidate')} ${what}${why}`]
   })
 }

@@ -18,7 +18,7 @@ const postsTwice: ConfigRule = (tree) =>
     return (
       valueAt(tree, [...path, 'sideEffects']) === undefined && {
         path: [...path, 'posts'],
-        message: 'this may happen twice: what the upstream does, a copy has the candidate do as well',
+        message: 'a copied POST is processed twice: by the upstream, and by the candidate',
         expected: `sideEffects: none beside it, for ${written.map(({ id }) => id).join(', ')}`,
         found: 'no sideEffects',
         hint: 'add sideEffects: none if nothing that the candidate does lasts, or remove posts',
@@ -38,7 +38,7 @@ const markerTwice: ConfigRule = (tree) =>
     return (
       found !== null && {
         path: valueAt(tree, path) === undefined ? shadow : path,
-        message: 'the field that marks copies says something else already',
+        message: 'the field that marks copies is used already',
         expected: 'a field of its own as shadow.marker',
         found,
         hint: 'rename one of the two',
@@ -59,7 +59,7 @@ const exposedTwice: ConfigRule = (tree) =>
     return (
       found !== null && {
         path,
-        message: 'this field says something else already',
+        message: 'this field is used already',
         expected: 'a field of its own',
         found,
         hint: 'rename one of the two',

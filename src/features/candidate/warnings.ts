@@ -92,7 +92,7 @@ const shownValues: ShadowRule = ({ path, config: { compare } }) =>
   compare?.examples === true && {
     path: [...path, 'compare', 'examples'],
     message: 'VALUES OF RESPONSES ARE KEPT, and every operator who may read sees them',
-    expected: 'false, unless they are no data of anybody',
+    expected: 'false, unless no value is data of a client',
     found: 'true',
     hint: 'remove this line when you have seen enough',
   }
@@ -138,7 +138,7 @@ const inheritedSecrets: CandidateRule = ({ path, config: { upstream }, primary, 
     stranger !== undefined &&
     names.length > 0 && {
       path,
-      message: `this candidate gets what the gateway sets for the upstream of its group: ${names.join(', ')}`,
+      message: `another host gets the secrets that the gateway sets for the upstream of the group: ${names.join(', ')}`,
       expected: 'request: { set: … } of its own',
       found: `none, and another host: ${stranger.origin}`,
       hint: 'add request: { set: {} } to the candidate, or write there what it may have; what is set is in copies too',
@@ -170,7 +170,7 @@ const stepsTooShortToJudge: CandidateRule = ({ path, config: { steps, guard } })
   guard !== null &&
   steps.every < guard.window && {
     path: [...path, 'steps', 'every'],
-    message: 'the guard has not seen a whole window of a step when the next begins',
+    message: 'a step is shorter than the window of the guard, which cannot judge it before the next begins',
     expected: `at least guard.window (${formatDuration(guard.window)})`,
     found: formatDuration(steps.every),
     hint: 'write a longer time, or a shorter guard.window',
@@ -232,7 +232,7 @@ const unaskedClients: WarningRule = ({ config: { operations, upstreams } }) =>
       (upstreams[group].candidate?.clients ?? []).length > 0 &&
       allOperations.every((operation) => operation.group !== group || !authenticates(operations[operation.id])) && {
         path: ['upstreams', group, 'candidate', 'clients'],
-        message: 'this does nothing: no operation of the group asks clients who they are',
+        message: 'this does nothing: no operation of the group has auth',
         expected: 'auth for an operation of the group, or no clients here',
         found: 'no auth',
         hint: 'add auth: { methods: [apiKey] } at the top level, or write a share, which goes by address then',

@@ -5,8 +5,8 @@ import { createFormatOption } from '../../core/cli/options.ts'
 import type { DraftOptions } from './cli.ts'
 
 const draftHelp = `
-It is an OpenAPI document of what passed while the gateway learned, ready to be edited, and to be used as contract.file. x-seen says how
-often each thing was seen, x-gap what is still open. With --output, a file is written whole, or nothing is.
+It is an OpenAPI document of the messages that passed while the gateway learned, to be edited and used as contract.file. x-seen says how
+often each part was seen, x-gap what is still open. With --output, the file is written whole, or not at all.
 ${clientCommandHelp(
   '0 printed or written, 1 nothing was learned or a worker does not reply, 2 the gateway could not be asked, or FILE not written',
   'contract draft --output config/contract.yaml',
@@ -14,7 +14,7 @@ ${clientCommandHelp(
 )}`
 
 const createDraftCommand = (): Command =>
-  createClientCommand('draft', 'Print the contract as it was learned from what passed.', createFormatOption('yaml'))
+  createClientCommand('draft', 'Print the contract that was learned from traffic.', createFormatOption('yaml'))
     .option('--output <FILE>', 'write it to a new file; - is stdout (default)')
     .option('--force', 'overwrite it')
     .addHelpText('after', draftHelp)

@@ -47,8 +47,8 @@ const learnCommand: Command<ValuesOf<typeof args>, Plan, LearnCommandResult> = {
     if (!stop) return { ttlMs, enums, isByFile }
     if (parts['contract-learning'].learning.get('contract') !== null) return { ttlMs: null, enums: false, isByFile }
     const detail = isByFile
-      ? 'the file has it learn: write contract.learn: false there'
-      : 'it does not learn just now; a draft of what was learned before, if any, stays'
+      ? 'contract.learn is true in the file: write contract.learn: false there'
+      : 'no contract is learned now; an earlier draft stays'
     return { status: 409, code: 'not-learning', detail }
   },
   confirmation: (_, { ttlMs, enums, isByFile }) =>
@@ -57,7 +57,7 @@ const learnCommand: Command<ValuesOf<typeof args>, Plan, LearnCommandResult> = {
           title: 'Stop learning the contract?',
           what: paragraphs(
             'What was learned stays, and can be printed as a draft.',
-            isByFile && 'The file has it learn as well: it continues as the file says.',
+            isByFile && 'contract.learn is true in the file, so learning continues as the file says.',
           ),
           ttlMs,
           button: 'Stop learning',
@@ -65,7 +65,7 @@ const learnCommand: Command<ValuesOf<typeof args>, Plan, LearnCommandResult> = {
       : {
           title: 'Learn the contract?',
           what: paragraphs(
-            html`For ${spellDuration(ttlMs)} the shape of what passes is learned${enums && ', with the values of what look like enumerations'}. No other value is kept, and no client notices.`,
+            html`For ${spellDuration(ttlMs)} the shape of requests and responses is learned${enums && ', with the values of strings that look like enumerations'}. No other value is kept, and no client notices.`,
             'What was learned before is forgotten.',
           ),
           ttlMs,
@@ -101,11 +101,11 @@ function describeResult({ learning, until }: LearnCommandResult): string {
 const contractCommands: CommandGroup = {
   name: 'learn',
   parent: 'contract',
-  description: 'Have a running gateway learn the contract from what passes, for a while.',
+  description: 'Have a running gateway learn the contract from traffic, for a while.',
   choice: null,
   args,
-  help: `It starts again: what was learned before is forgotten. When the time is over, what was learned stays, until it learns again or is restarted;
-"contract draft" prints it. No value is kept, save those of enumerations with --enums.`,
+  help: `What was learned before is forgotten. When the time is over, the draft stays until the gateway learns again or restarts; "contract draft"
+prints it. No value is kept, except those of enumerations with --enums.`,
   exitCodes:
     '0 done, 1 the gateway does not accept it or a worker does not reply (it is not in effect then), 2 it could not be asked',
   examples: ['contract learn --for 1h', 'contract learn --for 24h --enums', 'contract learn --stop'],

@@ -50,4 +50,4 @@ export const getContractDraft = async ({
 
 const nothingSeen = 'nothing was learned yet: no request has passed since learning began'
 const neverOn =
-  'nothing was learned: have it learn from what passes by "lender-gateway contract learn --for 1h", or by contract.learn in the file'
+  'nothing was learned: run lender-gateway contract learn --for 1h, or write contract.learn: true in the file'

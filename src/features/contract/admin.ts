@@ -109,7 +109,7 @@ const placesPhrase = (shown: readonly DriftRow[], direction: RecentDrift['direct
   if (last === undefined) return unknownPlaces
   const places = shown.slice(0, maxPlaces).map(placeText).join(', ')
   const more = shown.length - maxPlaces
-  const who = direction === 'request' ? `; the last one of ${last.example.client}` : ''
+  const who = direction === 'request' ? `; the last one from ${last.example.client}` : ''
   return `${places}${more > 0 ? ` and ${more} more` : ''}${who}`
 }
 

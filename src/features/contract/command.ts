@@ -4,8 +4,8 @@ import type { ClientCommandOptions } from '../../core/cli/client/admin-target.ts
 import { clientCommandHelp, createClientCommand, runClientCommand } from '../../core/cli/commands/client-commands.ts'
 
 const reportHelp = `
-A message counts once. What breaks the contract stands with the place in the message, the rule, and the last message of its kind, whose
-request id leads to its line in the access log. Counts start again with another contract, and when the gateway starts.
+A message counts once. Each violation has the place in the message, the rule, and the last message of its kind, whose request id leads to its
+line in the access log. Counts start again with another contract, and when the gateway starts.
 ${clientCommandHelp(
   '0 printed, 2 the gateway could not be asked (not reachable, token rejected, wrong usage)',
   'contract report',
@@ -13,8 +13,8 @@ ${clientCommandHelp(
 )}`
 
 const groupHelp = `
-From nothing: have it learned while clients call, take the draft, edit it, name it as contract: { file: contract.yaml } in the configuration,
-check both, and see in the report what breaks it. docs/contract.md has each step, and each command its own --help.
+Without a contract: have it learned while clients call, take the draft, edit it, name it as contract: { file: contract.yaml } in the
+configuration, check both, and read in the report what breaks it. docs/contract.md has each step, and each command its own --help.
 
 Exit code: 0 done, 1 the gateway does not accept it or has no draft, 2 it could not be asked, or wrong usage.
 

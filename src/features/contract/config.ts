@@ -103,7 +103,7 @@ export const findMistaken = (tree: unknown): ConfigIssue | null =>
     : {
         path: ['openapi'],
         atKey: true,
-        message: 'this is an OpenAPI document, and no configuration',
+        message: 'this is an OpenAPI document, not a configuration',
         expected: 'a configuration, which may name this file in contract.file',
         found: 'openapi',
         hint: 'check the configuration: that checks its contract too',
@@ -133,7 +133,7 @@ const fileOrLearning: ConfigRule = (tree) =>
     message: 'there is no contract to hold messages to',
     expected: 'a file, or learn: true',
     found: 'neither',
-    hint: 'write file: contract.yaml for an OpenAPI document, or learn: true to draw one up from what passes',
+    hint: 'write file: contract.yaml for an OpenAPI document, or learn: true to draft one from traffic',
   }
 
 export const rules: readonly ConfigRule[] = [fileOrLearning]
@@ -148,7 +148,7 @@ const passedUnchecked: WarningRule = ({ config: { contract, compiledContract, op
     contract !== null &&
     affected.length > 0 && {
       path: ['contract', 'unchecked'],
-      message: `what cannot be checked passes, though the contract is enforced: ${affected.map(({ id }) => id).join(', ')}`,
+      message: `messages that cannot be checked pass, though the contract is enforced: ${affected.map(({ id }) => id).join(', ')}`,
       expected: 'reject',
       found: 'pass',
       hint: `write unchecked: reject; coded bodies and those over ${formatSize(contract.maxBody)} then get 413, 415 or 502`,
@@ -168,7 +168,7 @@ const unnamedServerErrors: WarningRule = ({ config }) => {
       message: `clients get 502 in place of an upstream's 5xx that the contract does not name: ${affected.map(({ id }) => id).join(', ')}`,
       expected: 'default or 5XX among the responses',
       found: 'neither',
-      hint: 'add default to the responses in the contract: clients then get what the upstream says',
+      hint: 'add default to the responses in the contract: clients then get the response of the upstream',
     }
   )
 }
@@ -205,7 +205,7 @@ const enforcedWithoutFile: WarningRule = ({ config: { contract } }) =>
     (direction) =>
       contract[direction] === 'enforce' && {
         path: ['contract', direction],
-        message: 'this enforces nothing: no file says what the contract is',
+        message: 'this enforces nothing: contract.file is not set',
         expected: 'file: contract.yaml beside it, or no mode',
         found: 'enforce',
         hint: 'add file: contract.yaml, which may stand beside learn: true, or remove the mode',
@@ -224,7 +224,7 @@ const unmeetableFields: WarningRule = ({ config }) => {
   return (
     found.length > 0 && {
       path: ['contract', 'file'],
-      message: 'every request breaks the contract: it requires header fields that the gateway takes out before',
+      message: 'every request breaks the contract: it requires header fields that the gateway removes first',
       expected: 'no credentials and no fields of one connection among the parameters',
       found: found.join(', '),
       hint: 'remove the parameters from the contract: auth says which credentials a client must send',

@@ -57,7 +57,9 @@ const renderContractReport = (target: AdminTarget, report: ContractReport, notes
   const differs = edited.length === 0 ? '' : `\nan edit of ${edited.join(', ')} DOES NOT RUN: status says why`
   if (contract === null) return `${[asked + differs, ...notes, 'no contract is configured'].join('\n\n')}\n`
   const sections = [`${asked}, which holds messages to ${contract.file} (${contract.digest})${differs}`, ...notes]
-  sections.push(renderContractCounts(contract, at) ?? 'every operation says off, or is not in the contract')
+  sections.push(
+    renderContractCounts(contract, at) ?? 'no operation is checked: each says off, or is not in the contract',
+  )
   const missing = Object.entries(contract.operations).filter(
     ([, { line, request, response }]) => line === null && (request.mode !== 'off' || response.mode !== 'off'),
   )
@@ -65,7 +67,7 @@ const renderContractReport = (target: AdminTarget, report: ContractReport, notes
     sections.push(`NOT CHECKED, since the contract does not name them: ${missing.map(([id]) => id).join(', ')}`)
   const whole = wasChecked(contract) ? 'nothing breaks it' : 'nothing was checked yet'
   sections.push(rows.length === 0 ? whole : rows.map((row) => renderRow(contract, row, at)).join('\n'))
-  if (others > 0) sections.push(`and ${others} times in further ways: the table is full`)
+  if (others > 0) sections.push(`and ${others} more violations, not listed: the table is full`)
   return `${sections.join('\n\n')}\n`
 }
 

@@ -4,8 +4,8 @@ import { createFormatOption, defaultConfigFile } from '../../core/cli/options.ts
 import type { ExplainOptions } from './show-explanation.ts'
 
 const help = `
-It tells what the file says, as start-up or a reload would read it. Only the method, the target and --client are looked at; header fields
-and a body are not. It asks no gateway without --live, which adds the present state, such as an operation that an operator rejects for a while.
+It reads the file as start-up or a reload would. It looks at the method, the target and --client alone, not at header fields or a body.
+It asks no gateway without --live, which adds the present state, such as an operation that an operator rejects for a while.
 
 Exit code: 0 it would be forwarded, 1 it would be rejected, or the file has problems, 2 the file cannot be read, --live: or the gateway could
 not be asked, or wrong usage.
@@ -31,7 +31,7 @@ const createExplainCommand = (): Command =>
       '--client <NAME>',
       'also tell whether this client may call it, and on which side of the group it is: its name, or its address',
     )
-    .option('--live', 'also ask the gateway how it stands with that just now')
+    .option('--live', 'also ask the gateway for the present state')
     .option('--admin <URL>', 'with --live: the admin listener, in place of what the file says')
     .addOption(createFormatOption())
     .addHelpText('after', help)

@@ -77,9 +77,9 @@ const explainSide = (client: string, operation: Operation, config: Config, nameK
   const isNamed = listClientNames(config).includes(client)
   const asksWhoItIs = authenticates(config.operations[id])
   if (isNamed && !asksWhoItIs)
-    throw cliError(`--client: ${id} asks no client who it is; its side is that of its address, so write the address`)
+    throw cliError(`--client: ${id} has no auth, so the address of a client decides its side: write the address`)
   if (!isNamed && asksWhoItIs)
-    throw cliError(`--client: ${id} asks clients who they are; its side is not that of an address, so write the name`)
+    throw cliError(`--client: ${id} has auth, so the name of a client decides its side: write the name`)
   const [side] = explainParts.flatMap((part) => part.findSide?.({ client, isNamed }, operation, config, nameKey) ?? [])
   return { client, ...(side ?? { side: 'primary', why: 'the group has no candidate', bucket: null }) }
 }

@@ -115,7 +115,7 @@ const explainMethod = (method: string, meant: Operation | null): readonly string
   }
   const upper = method.toUpperCase()
   if (knownMethods.has(upper)) return [`methods are case-sensitive (RFC 9110 §9.1): ${method} is not ${upper}`]
-  return ['the method is none that the parser knows']
+  return ['the parser does not know the method']
 }
 
 const explainTarget = (target: string): readonly string[] => {
@@ -135,7 +135,7 @@ const explainTarget = (target: string): readonly string[] => {
 
 const explainTargetForm = (target: string): readonly string[] => {
   const [, scheme = '', authority = ''] = /^([a-z][a-z0-9+.-]*):\/\/([^/?#]*)/i.exec(target) ?? []
-  if (scheme === '') return ['it begins with no slash']
+  if (scheme === '') return ['it does not begin with a slash']
   if (!/^https?$/i.test(scheme)) return [`${scheme}:// is not http:// or https://`]
   if (authority.includes('@')) return ['a user name or a password stands in it']
   return isValidHost(authority) ? [] : ['http:// is not followed by a host']

@@ -33,10 +33,10 @@ import { type EndpointState, listEndpointStates, otherTakers } from './endpoint-
 import { rejectEarlyEnd, rejectLastEndpoint } from './last-endpoint.ts'
 
 const args = {
-  group: choiceArgument(groups, { usage: '<GROUP>', help: 'behind which group it stands', example: 'risk' }),
+  group: choiceArgument(groups, { usage: '<GROUP>', help: 'the group of the endpoint', example: 'risk' }),
   url: textArgument({
     usage: '<URL>',
-    help: 'which of them, as status shows it',
+    help: 'the endpoint, as status shows it',
     example: 'http://risk-a.internal:8080',
   }),
   ttl: ttlArgument,
@@ -104,11 +104,11 @@ const drainCommand: EndpointCommand = {
     return {
       title: `Drain ${url}?`,
       what: paragraphs(
-        html`${url} of ${group} gets no new requests for ${spellDuration(ttlMs ?? 0)}. What it has in flight, ${pluralize(inFlight, 'request')} just now, it finishes.`,
-        targets.length > 1 ? 'It stands on both sides of the group, and is drained on both.' : null,
-        targets.some(({ takesWork }) => takesWork) ? null : 'It gets none at present either.',
+        html`${url} of ${group} gets no new requests for ${spellDuration(ttlMs ?? 0)}. It finishes ${pluralize(inFlight, 'request')} in flight.`,
+        targets.length > 1 ? 'It serves both sides of the group, and is drained on both.' : null,
+        targets.some(({ takesWork }) => takesWork) ? null : 'It gets none now.',
         ...targets.map((target) => remainingText(group, target.side, otherTakers(endpoints, target))),
-        'After that time the file’s word holds again. To end it before, make the endpoint ready.',
+        'After that time the file decides again. To end the drain earlier, make the endpoint ready.',
       ),
       ttlMs,
       asksReason: true,
@@ -135,10 +135,10 @@ const readyCommand: EndpointCommand = {
           ? html`${url} of ${group} gets new requests again, from now on, as the file says.`
           : html`The file drains ${url} of ${group}. It gets new requests all the same for ${spellDuration(ttlMs)}, and then none again.`,
       targets.some(({ outage }) => outage === 'ejected')
-        ? 'Its requests have failed, which took it out. It is believed that this is over, and let in at once.'
+        ? 'It was ejected because its requests failed. It gets requests again at once.'
         : null,
       targets.some(({ outage }) => outage === 'down')
-        ? 'Its health check fails, and that is not overruled: it stays down until the check goes well.'
+        ? 'Its health check fails, and this command does not overrule that: it stays down until the check succeeds.'
         : null,
     ),
     ttlMs,
@@ -183,7 +183,7 @@ const listUrls = (endpoints: readonly EndpointState[]): string =>
 
 const stillEjected = (silent: number): AdminError =>
   workersNotReplying(
-    `${silent} of the workers did not reply: an ejection may continue in them, a drain continues in all, and it is not tried again; ask again when they reply, or are replaced`,
+    `${silent} of the workers did not reply: there the endpoint may stay ejected, and a drain continues in all workers; send the command again when they reply, or are replaced`,
   )
 
 const withoutWeight = (url: string): AdminError => ({

@@ -30,7 +30,7 @@ export const rejectLastEndpoint = (
   const idle = endpoints.filter((each) => each.side === side && each.url !== url && !each.takesWork)
   const unavailable = [
     ...takers.map(({ url: other, outage, readyUntil }) =>
-      outage === null ? `${other} takes it until ${formatOptionalTime(readyUntil)} only` : `${other} is ${outage}`,
+      outage === null ? `${other} takes work only until ${formatOptionalTime(readyUntil)}` : `${other} is ${outage}`,
     ),
     ...idle.filter(({ hasWeight }) => !hasWeight).map((each) => `${each.url} has weight 0`),
   ]
@@ -39,7 +39,7 @@ export const rejectLastEndpoint = (
   const longer =
     drained?.drainedByFile === true && ttlMs < maxTtlMs ? `, with a --ttl above ${formatDuration(ttlMs)}` : ''
   const ready = drained === undefined ? '' : ` (endpoint ready ${group} ${drained.url}${longer})`
-  const less = brief === undefined ? '' : ', drain this one for less'
+  const less = brief === undefined ? '' : ', drain this one for a shorter time'
   const rejections = allOperations.flatMap((row) => (row.group === group ? [`operation reject ${row.id}`] : []))
   const instead =
     side === 'primary'

@@ -68,7 +68,7 @@ const rejectCommand: OperationCommand = {
       html`Every client of ${operation.method} ${operation.path} gets 503 for ${spellDuration(ttlMs ?? 0)}, with Retry-After. Requests under way are finished.`,
       rejectedByFile
         ? 'The file rejects its requests as well (state: reject), also after that time.'
-        : 'After that time it serves again, as the file says. To end it before, have it serve.',
+        : 'After that time it is served again, as the file says. To end that earlier, serve the operation.',
     ),
     ttlMs,
     asksReason: true,

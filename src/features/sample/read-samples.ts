@@ -245,7 +245,7 @@ const createSampleProblems = (file: string, text: string) => {
         const found = quote(name)
         if (known !== null && !known.includes(name)) add(member, unknownName(name, known), nameStart)
         else if (members.has(name))
-          add(member, { message: 'it stands there twice', expected: 'each name once', found }, nameStart)
+          add(member, { message: 'the name is there twice', expected: 'each name once', found }, nameStart)
         else members.set(name, member)
       }
       return members

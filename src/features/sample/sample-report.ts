@@ -86,14 +86,14 @@ const renderSample = (row: SampleRow): string =>
 
 const describeOutcome = ({ mode, rejected }: CheckedMessage): string => {
   if (rejected !== null) return `the client gets ${rejected.status} ${rejected.code}`
-  return mode === 'report' ? 'it goes through, and is counted' : 'it goes through, for the mode is off'
+  return mode === 'report' ? 'it is forwarded, and counted' : 'it is forwarded, because the mode is off'
 }
 
 const uncheckedTexts: Readonly<Record<UncheckedReason, string>> = {
   'too-large': 'it is larger than contract.maxBody',
   coded: 'it is compressed, or coded in another way',
-  'not-json': 'it is not of JSON',
-  partial: 'it is a part of one',
-  'too-complex': 'to check it takes too long',
+  'not-json': 'it is not JSON',
+  partial: 'it is a part of a body (206)',
+  'too-complex': 'checking it takes too long',
   busy: 'too many wait for their check',
 }

@@ -5,7 +5,7 @@ import { allOperations } from '../../operations.ts'
 import type { TailOptions } from './tail.ts'
 
 const tailHelp = `
-It runs until Ctrl-C, or until its output is closed, also while the gateway restarts; what may be missing is said on stderr.
+It runs until Ctrl-C, or until its output is closed, also while the gateway restarts. A line on stderr says when requests may be missing.
 ${clientCommandHelp(
   '0 ended by Ctrl-C, or by its reader, 2 the gateway could not be asked at first',
   'tail',
@@ -20,8 +20,8 @@ const createTailCommand = (): Command =>
       '--since <DURATION>',
       'also requests that were rejected in this time before, as far as the gateway remembers',
     )
-    .option('--client <NAME>', 'of this one only: its name, or its address')
-    .addOption(new Option('--operation <ID>', 'of this one only').choices(allOperations.map(({ id }) => id)))
+    .option('--client <NAME>', 'only of this client: its name, or its address')
+    .addOption(new Option('--operation <ID>', 'only of this operation').choices(allOperations.map(({ id }) => id)))
     .addHelpText('after', tailHelp)
     .action((options: TailOptions) => runClientCommand(async () => (await import('./tail.ts')).tailRequests(options)))
 

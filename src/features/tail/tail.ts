@@ -59,16 +59,16 @@ export const tailRequests = async (options: TailOptions): Promise<never> => {
       throw error
     })
     if (typeof next === 'string') {
-      if (lastFailure === null) printNote(`${next}; it is asked again every second`)
+      if (lastFailure === null) printNote(`${next}; the gateway is asked again every second`)
       lastFailure = next
       continue
     }
     const { fresh, missed } = follower.next(next)
-    if (lastFailure !== null) printNote('it responds again')
+    if (lastFailure !== null) printNote('the gateway responds again')
     if (missed)
       printNote(
-        `some of what ${rejected ? 'was rejected' : 'came'} since ${new Date(lastAt).toISOString()} may be missing: ` +
-          'it restarted, or there was too much',
+        `${rejected ? 'rejections' : 'requests'} since ${new Date(lastAt).toISOString()} may be missing: ` +
+          'the gateway restarted, or had too many',
       )
     lastFailure = null
     lastAt = next.at

@@ -35,7 +35,7 @@ export const renderFrame = ({ url, overview, at, stale }: TopView, caps: Termina
 export const cropLines = (lines: readonly ScreenLine[], rows: number): readonly ScreenLine[] => {
   if (lines.length <= rows) return lines
   const kept = lines.slice(0, Math.max(0, rows - 1))
-  return [...kept, line(`${lines.length - kept.length} lines more: a higher window, or status`, 'title')]
+  return [...kept, line(`${lines.length - kept.length} more lines: enlarge the window, or run status`, 'title')]
 }
 
 const renderHead = (url: string, { version, state, ready, uptimeSeconds, config }: Status, at: number): string =>
@@ -51,7 +51,7 @@ const renderHead = (url: string, { version, state, ready, uptimeSeconds, config 
 const isHealthy = ({ state, ready, config }: Status): boolean => state === 'serving' && ready && !config.fileDiffers
 
 const renderStaleLine = ({ seconds, why }: NonNullable<TopView['stale']>): ScreenLine =>
-  line(`STALE: what stands here was so ${humanizeSeconds(seconds)} ago; ${why}`, 'critical')
+  line(`STALE for ${humanizeSeconds(seconds)}: ${why}`, 'critical')
 
 const tableLines = (table: string, { columns }: TerminalCaps): readonly ScreenLine[] =>
   table
@@ -91,7 +91,7 @@ const findingLines = (
     kept[i] = lines.slice(0, left)
     left -= kept[i].length
   }
-  return [...kept.flat(), line(`${count - room + 1} lines more of what is wrong: status shows all`, 'title')]
+  return [...kept.flat(), line(`${count - room + 1} more lines of findings: status shows all`, 'title')]
 }
 
 type Rates = NonNullable<OperationView['pace']>

@@ -69,7 +69,7 @@ const runLive = async (target: AdminTarget, first: TopView): Promise<never> => {
     const caps = detectTerminalCaps(stdout, process.env)
     const oldMs = now() - fetchedAt
     const isStale = why !== null || oldMs > staleAfterMs
-    const stale = isStale ? { seconds: oldMs / 1000, why: why ?? 'it has not responded since' } : null
+    const stale = isStale ? { seconds: oldMs / 1000, why: why ?? 'the gateway has not responded since' } : null
     screen.draw(cropLines(renderFrame({ ...view, stale }, caps), caps.rows), caps)
   }
   const screen = openScreen({ stdin, stdout }, (key) => isQuitKey(key) && process.exit(0), draw)

@@ -136,7 +136,7 @@ describe('with clients on it', () => {
 
   test.each([
     ['guard', '41 % of 312 requests failed', 'was taken back at 02:03:00'],
-    ['redis', 'no response', 'gets nothing since 02:03:00, until Redis says what was said of it before'],
+    ['redis', 'no response', 'gets nothing since 02:03:00, because its record in Redis was not read'],
   ] as const)('what no operator has stopped is a warning that says why: %s', (cause, reason, text) => {
     const findings = found({ share: '5%' }, { candidate: candidate() }, stopped({ cause, since, reason }))
 

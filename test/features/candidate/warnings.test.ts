@@ -28,7 +28,7 @@ test.each<[string, string, string, string]>([
   ['whose endpoint stands twice', '{ endpoints: [https://b, https://b] }', `${at}.endpoints[1]`, 'already'],
   ['that is not verified', b('tls: { verify: false, insecure: true }'), `${at}.tls.verify`, 'ANY SERVER IS TRUSTED'],
   ['with TLS that nothing uses', '{ endpoints: [http://b], tls: { minVersion: TLSv1.3 } }', `${at}.tls`, 'nothing'],
-  ['whose steps are over before they are judged', b(tooFast), `${at}.steps.every`, 'has not seen a whole window'],
+  ['whose steps are over before they are judged', b(tooFast), `${at}.steps.every`, 'a step is shorter than the window'],
   ['whose first steps are not above its share', b(below), `${at}.steps.shares`, 'this does nothing: 1%, 5%, as'],
   ['with hardly a share', b('share: 0.001%'), `${at}.share`, 'less than the smallest share'],
   ['with too few connections', b('maxConnections: 1'), `${at}.maxConnections`, 'each of 2 workers'],
@@ -42,7 +42,7 @@ describe('secrets that the group sets', () => {
   const group = 'endpoints: [https://a], healthCheck: { path: /up }, request: { set: { Authorization: Basic dTpw } }'
 
   test('are warned of where a candidate at another host inherits them', () => {
-    const warning = [at, expect.stringContaining('for the upstream of its group: Authorization')]
+    const warning = [at, expect.stringContaining('for the upstream of the group: Authorization')]
 
     expect(warned('https://b', group)).toEqual([warning])
     expect(warned('{ endpoints: [https://a, https://b], request: { remove: [X-A] } }', group)).toEqual([warning])

@@ -15,11 +15,11 @@ const warningsOf = (text: string, file = '') => {
     .map(({ path, message, found }) => [path, message, found])
 }
 
-const passes = 'what cannot be checked passes, though the contract is enforced: valuation.score'
+const passes = 'messages that cannot be checked pass, though the contract is enforced: valuation.score'
 const bothPass = ['contract.unchecked', `${passes}, market.insights`, 'pass']
 const ofPipeline = 'operations: { leads.pipeline: { contract: { request: enforce } } }'
 const ofScore = 'operations: { valuation.score: { contract: { request: enforce, unchecked: pass } } }'
-const learned = 'this enforces nothing: no file says what the contract is'
+const learned = 'this enforces nothing: contract.file is not set'
 const ofLearned = (key: string) => [`contract.${key}`, learned, 'enforce']
 const inPipeline = (found: string) => ['operations.leads.pipeline.contract', `this does nothing: ${found}`, 'none']
 
@@ -53,7 +53,7 @@ test('enforced responses without default and without 5XX get one warning', () =>
 })
 
 describe('a header field that the gateway takes out before the check', () => {
-  const message = 'every request breaks the contract: it requires header fields that the gateway takes out before'
+  const message = 'every request breaks the contract: it requires header fields that the gateway removes first'
   const jwt = 'methods: [jwt], jwt: { issuer: a, audience: [b], jwks: https://login.example/jwks }'
   const trusting = 'listen: { trustedProxies: [192.0.2.1] }'
   /** The warnings with a contract that requires a field of market.insights. */
@@ -100,7 +100,7 @@ describe('a header field that the gateway takes out before the check', () => {
 test('a file that is the contract itself has one problem, which says so', () => {
   const result = parseConfig(Buffer.from('openapi: 3.1.0\ninfo: { title: t, version: v }\npaths: {}\n'), 'c.yaml', {})
 
-  const message = 'this is an OpenAPI document, and no configuration'
+  const message = 'this is an OpenAPI document, not a configuration'
   expect(result).toMatchObject({ ok: false, problems: [{ line: 1, message }] })
 })
 

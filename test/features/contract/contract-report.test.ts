@@ -74,7 +74,7 @@ test.each<[string, object, RegExp]>([
   [
     'requests without an id break it at a place without a pointer, and in further ways',
     { rows: [ofRequests], others: 7 },
-    /requests: 2\.8 % break it at content-type: content-type: must be [^$]*, 2s ago: of 203\.0\.113\.7\n\nand 7 times in further ways: the table is full\n$/,
+    /requests: 2\.8 % break it at content-type: content-type: must be [^$]*, 2s ago: of 203\.0\.113\.7\n\nand 7 more violations, not listed: the table is full\n$/,
   ],
   ['the text of a gateway is hostile', { rows: [{ ...row, requestId: 'a\u001b[2Jb' }] }, /a\\x1b\[2Jb/],
 ])('it says that %s', async (_, more, expected) => {

@@ -56,7 +56,7 @@ test('requests that break it are worth knowing, and nothing that a client wrote 
   const [finding] = findings()
 
   const share = '100 % of the requests break the contract since 10:04:00 (9 of 9 in the last 5 minutes)'
-  expect(finding).toMatchObject({ severity: 'notice', cause: `${share}: /grade enum; the last one of 203.0.113.7` })
+  expect(finding).toMatchObject({ severity: 'notice', cause: `${share}: /grade enum; the last one from 203.0.113.7` })
   expect(JSON.stringify(finding)).not.toContain('what-a-client-wrote')
 })
 

@@ -19,7 +19,7 @@ const query = (begins: string) => `the query begins with ${begins} is part of th
 /** The base path of the listener is /v1, and a target has at most 128 bytes. */
 const rows: readonly [kind: FailureKind, method: string, target: string, meant: string | null, ...why: string[]][] = [
   ['bad-request', 'get', '/v1/market/insights', insights, 'methods are case-sensitive (RFC 9110 §9.1): get is not GET'],
-  ['bad-request', 'BREW', '/v1/market/insights', insights, 'the method is none that the parser knows'],
+  ['bad-request', 'BREW', '/v1/market/insights', insights, 'the parser does not know the method'],
   ['method-not-allowed', 'GET', '/v1/valuation/score', score, '/valuation/score takes POST and nothing else, not GET'],
   ['method-not-allowed', 'CONNECT', 'api.example:443', null, 'CONNECT asks for a tunnel, and there is none'],
   ['bad-request', 'OPTIONS', '*', null, '"*" asks about the server as a whole, which is none of the nine'],
@@ -61,8 +61,8 @@ const rows: readonly [kind: FailureKind, method: string, target: string, meant: 
   ['bad-request', 'GET', 'ftp://a/v1/market/insights', insights, 'ftp:// is not http:// or https://'],
   ['bad-request', 'GET', 'http:///v1/market/insights', insights, 'http:// is not followed by a host'],
   ['misdirected', 'GET', 'http://b/v1/market/insights', insights, 'its host is none of those in listen.hosts (it)'],
-  ['bad-request', 'GET', 'v1/market/insights', insights, 'it begins with no slash'],
-  ['bad-request', 'GET', 'market.insights', insights, 'it begins with no slash'],
+  ['bad-request', 'GET', 'v1/market/insights', insights, 'it does not begin with a slash'],
+  ['bad-request', 'GET', 'market.insights', insights, 'it does not begin with a slash'],
   ['bad-request', 'GET', '/v1/market insights', insights, blank, nearest],
   ['bad-request', 'GET', '/v1/märket/insights', insights, '"ä" is beyond ASCII, and must be escaped: %C3%A4', nearest],
   ['bad-request', 'GET', '/v1/market/insights\u001b[31m', insights, control, nearest],

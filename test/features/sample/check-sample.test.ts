@@ -281,7 +281,7 @@ describe('what is wrong with a file', () => {
     ['{ "operation": "market.insight" }', ['1:16 operation: unknown operation; did you mean "market.insights"?']],
     ['{ "operation": 1 }', ['1:16 operation: the wrong kind of value']],
     ['{ "operaton": "x" }', ['1:1 : operation is missing', '1:3 operaton: unknown key; did you mean "operation"?']],
-    ['{ "operation": "leads.pipeline", "operation": "x" }', ['1:34 operation: it stands there twice']],
+    ['{ "operation": "leads.pipeline", "operation": "x" }', ['1:34 operation: the name is there twice']],
     ['{ "method": "get", "path": "/leads/pipeline" }', [expect.stringContaining('1:28 path: the gateway rejects it')]],
     ['{ "method": "GET", "path": "/market/insights?a", "query": "b" }', ['1:50 query: the path has a query already']],
     ['{ "operation": "market.insights", "query": { "a": [1, {}] } }', ['1:55 query.a[1]: the wrong kind of value']],

@@ -25,7 +25,7 @@ describe('tail --rejected', () => {
     await reject(first, 'alias', '/market/insights/', 'GET')
     await followed.printed(/alias/)
     await first.gateway.close()
-    await followed.noted(/nothing listens at .*; it is asked again every second\n$/)
+    await followed.noted(/nothing listens at .*; the gateway is asked again every second\n$/)
     const second = await bootLiveGateway({ admin: { port } })
     await reject(second, 'second')
     await followed.printed(/second/)
@@ -38,8 +38,8 @@ describe('tail --rejected', () => {
     expect(followed.out()).toMatch(/^2\S+Z {2}405 method-not-allowed {2}POST .*\[request second\]$/m)
     expect(followed.out().match(/request alias/g)).toHaveLength(1)
     expect(followed.err().split('\n').slice(1)).toEqual([
-      'lender-gateway: it responds again',
-      expect.stringMatching(/^lender-gateway: some of what was rejected since 2\S+Z may be missing: it restarted, or/),
+      'lender-gateway: the gateway responds again',
+      expect.stringMatching(/^lender-gateway: rejections since 2\S+Z may be missing: the gateway restarted, or/),
       '',
     ])
   })

@@ -101,7 +101,7 @@ describe('the contract', () => {
     await reload(live, { contract: { learn: true, enums: true } })
 
     expect(status).toBe(200)
-    expect(rejected).toMatchObject(rejection('not-learning', 'the file has it learn'))
+    expect(rejected).toMatchObject(rejection('not-learning', 'contract.learn is true in the file'))
     expect(stopped.body).toEqual({ learning: true, enums: false, until: null })
     const notOverridden = { setBy: null, setAt: null, setReason: null }
     expect(byFile).toEqual({ by: 'file', enums: false, until: null, ...notOverridden })
@@ -112,7 +112,7 @@ describe('the contract', () => {
     const live = await bootLiveGateway()
 
     expect(await getDraft(live)).toMatchObject(rejection('nothing-learned', 'contract learn --for 1h'))
-    expect(await learn(live, { stop: true })).toMatchObject(rejection('not-learning', 'does not learn just now'))
+    expect(await learn(live, { stop: true })).toMatchObject(rejection('not-learning', 'no contract is learned now'))
     for (const body of [{ for: '25h' }, { for: '0s' }, { enums: 'yes' }, { whatever: 1 }])
       expect(await learn(live, body)).toMatchObject({ status: 400, body: { code: 'bad-request' } })
     expect(await learning(live)).toBe(null)

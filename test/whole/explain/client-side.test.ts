@@ -82,8 +82,8 @@ test.each([
     '/leads/pipeline',
     'bank-d is neither an address nor the name of one under clients; probably meant: bank-a',
   ],
-  ['203.0.113.5', '/leads/pipeline', 'leads.pipeline asks clients who they are; its side is not that of an address'],
-  ['bank-a', '/market/insights', 'market.insights asks no client who it is; its side is that of its address'],
+  ['203.0.113.5', '/leads/pipeline', 'leads.pipeline has auth, so the name of a client decides its side'],
+  ['bank-a', '/market/insights', 'market.insights has no auth, so the address of a client decides its side'],
 ])('explain --client %s on %s is wrong usage: no request has such a client', async (id, target, reason) => {
   const operations = { 'market.insights': { auth: 'none' } }
   const file = configFileWith(configText({ auth, clients: [entryOf('bank-a')], operations }))

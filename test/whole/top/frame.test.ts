@@ -91,7 +91,7 @@ describe('a frame', () => {
 
     const lines = screen(viewWith({ overview: overviewWith({ findings }) }), capsWith(80, 24))
 
-    expect(lines).toContain('43 lines more of what is wrong: status shows all')
+    expect(lines).toContain('43 more lines of findings: status shows all')
     expect(lines.some((line) => line.startsWith('market.insights'))).toBe(true)
   })
 
@@ -107,7 +107,7 @@ describe('a frame', () => {
       '          more: lender-gateway tail',
       ...['one', 'two', 'three', 'four'].map((detail) => `          - ${detail}`),
       'CRITICAL  upstreams.market: no endpoint serves',
-      '5 lines more of what is wrong: status shows all',
+      '5 more lines of findings: status shows all',
     ])
   })
 
@@ -115,7 +115,7 @@ describe('a frame', () => {
     const stale = { seconds: 75, why: 'nothing listens at http://127.0.0.1:9901' }
 
     expect(screen(viewWith({ stale }), capsWith(200, 24))[1]).toBe(
-      'STALE: what stands here was so 1m 15s ago; nothing listens at http://127.0.0.1:9901',
+      'STALE for 1m 15s: nothing listens at http://127.0.0.1:9901',
     )
   })
 

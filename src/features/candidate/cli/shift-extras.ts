@@ -6,9 +6,9 @@ import { groups } from '../../../operations.ts'
 import { shiftArguments, shiftCommands } from '../commands/shift.ts'
 
 const shiftReportHelp = `
-Of each copy the responses of both sides are compared as candidate.shadow.compare says. What differs stands with its place, its kind, and the
-requests to look for in the logs. Values are shown only with compare.examples: true. Counts start again with another comparison, and when the
-gateway starts.
+Both sides' responses to each copied request are compared as candidate.shadow.compare says. Each difference has its place, its kind, and the
+ids of requests to look for in the logs. Values are shown only with compare.examples: true. Counts start again with another comparison, and
+when the gateway starts.
 ${clientCommandHelp(
   '0 printed, 1 nothing of this group is compared, 2 the gateway could not be asked (not reachable, token rejected, wrong usage)',
   'shift report risk',
@@ -26,7 +26,7 @@ const createShiftReportCommand = (): Command =>
       const given = parent?.options.filter(isGiven) ?? []
       const names = command.options.map((option) => option.attributeName())
       const foreign = given.find((option) => !names.includes(option.attributeName()))
-      if (foreign !== undefined) command.error(`error: option '${foreign.flags}' is none of shift report`)
+      if (foreign !== undefined) command.error(`error: shift report has no option '${foreign.flags}'`)
       const values = given.map((option) => [option.attributeName(), parent?.getOptionValue(option.attributeName())])
       const all: ClientCommandOptions = { ...options, ...Object.fromEntries(values) }
       return runClientCommand(async () => (await import('./shift-report.ts')).showShiftReport(group, all))

@@ -56,7 +56,7 @@ const renderComparison = (comparison: ComparisonView, at: number, shift: ShiftSt
   const sections = [head.join('\n')]
   if (operations.length > 0) sections.push(formatTable(operationRows(operations)))
   if (rows.length > 0) sections.push(rows.map((row) => renderRow(row, at)).join('\n'))
-  if (others > 0) sections.push(`and ${others} times in further ways: the table is full`)
+  if (others > 0) sections.push(`and ${others} more differences, not listed: the table is full`)
   if (noise.length > 0) sections.push(renderNoise(noise))
   return `${sections.join('\n\n')}\n`
 }
@@ -97,7 +97,7 @@ const pairLines = ({ kind, pairs, otherPairs }: DifferenceView): readonly string
     return [...pairs.map((pair) => `${describeValues(pair)} ${formatTimes(pair.count)}${lastText(pair)}`), ...others]
   if (pairs.length === 1) return ['always the same two values']
   if (first.count === 1 && otherPairs > 0)
-    return ['other values each time, as times and ids have: compare.ignore leaves out what is meant']
+    return ['the values differ each time, as times and ids do: compare.ignore leaves such a place out']
   const requests = pairs.flatMap((pair) => pair.requestId ?? []).slice(0, maxRequests)
   const compare = requests.length === 0 ? '' : `: compare the requests ${requests.join(', ')}`
   const many = `${pairs.length}${otherPairs > 0 ? ' and more' : ''} pairs of values`
@@ -111,6 +111,6 @@ const lastText = ({ requestId }: DifferenceView['pairs'][number]): string =>
 
 const renderNoise = (noise: ComparisonView['noise']): string =>
   [
-    'noise, where two responses of the primary to one request differ, so that it is not compared:',
+    'noise, not compared, because two responses of the primary to one request differ there:',
     ...noise.map((row) => `  ${row.operation}: ${describePlace(row)} in ${row.count} of ${row.of}`),
   ].join('\n')

@@ -49,9 +49,10 @@ const nextCommand = (
   const ofFile = config === defaultConfigFile ? '' : ` --config ${shellQuote(config)}`
   const target = ofFile + (admin === undefined ? '' : ` --admin ${shellQuote(admin)}`)
   const commandOf = (option: string): string => `${programCommand()} shift ${group} ${option}${target}`
-  if (shift.stopped) return `to let clients go there again: ${commandOf('--resume')}`
-  if (shift.share > 0 && !isUp) return `no endpoint of it is up; to take its clients back: ${commandOf('--abort')}`
-  return isWholeShift(shift) ? `to make it the upstream: ${commandOf('--promote')} prints the file` : null
+  if (shift.stopped) return `to send clients to the candidate again: ${commandOf('--resume')}`
+  if (shift.share > 0 && !isUp)
+    return `no endpoint of the candidate is up; to take its clients back: ${commandOf('--abort')}`
+  return isWholeShift(shift) ? `to make the candidate the upstream: ${commandOf('--promote')} prints the file` : null
 }
 
 /** Never writes the file. */
@@ -86,8 +87,8 @@ export const showPromotion = async (group: Group, options: ClientCommandOptions)
 
 const describeFailure = (file: string, group: string, { problems }: Extract<Promotion, { ok: false }>): string =>
   problems.length > 0
-    ? `lender-gateway: ${file}: the edit for ${group} would not be valid: make it by hand\n${formatProblems(problems)}`
-    : `lender-gateway: ${file}: the edit for ${group} would change something else too, such as a group that shares an anchor with it: make it by hand\n`
+    ? `lender-gateway: ${file}: the promotion of ${group} would make the file invalid: edit it by hand\n${formatProblems(problems)}`
+    : `lender-gateway: ${file}: the promotion of ${group} would change something else too, such as a group that shares an anchor: edit the file by hand\n`
 
 /** An unreachable gateway is only a warning: the promotion needs only the file. */
 const findWarnings = async (group: string, hash: string, options: ClientCommandOptions): Promise<readonly string[]> => {
@@ -106,6 +107,6 @@ const findWarnings = async (group: string, hash: string, options: ClientCommandO
     ].filter((warning) => warning !== false)
   } catch (error) {
     if (!(error instanceof CliError)) throw error
-    return [`it is not known how much goes to the candidate of ${group}: ${error.message}`]
+    return [`the share of the candidate of ${group} is not known: ${error.message}`]
   }
 }

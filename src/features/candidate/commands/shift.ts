@@ -63,9 +63,9 @@ export const shiftArguments = {
     ...anyDuration,
     help: `for how long --to holds (default: ${formatDuration(defaultShiftMs)}), or --pause (default: until --resume); from 1s to 24h`,
   }),
-  pause: flagArgument('--pause', 'the steps stay where they are'),
-  resume: flagArgument('--resume', 'what the file says holds; after a takeback or an abort, the steps start again'),
-  abort: flagArgument('--abort', 'nothing goes to the candidate, until an operator says otherwise'),
+  pause: flagArgument('--pause', 'the steps stop at the present share'),
+  resume: flagArgument('--resume', 'the file decides again; after a takeback or an abort, the steps start again'),
+  abort: flagArgument('--abort', 'nothing goes to the candidate until an operator resumes it'),
   reason: reasonArgument,
   force: flagArgument('--force', 'also when no endpoint of the candidate is up'),
 }
@@ -102,18 +102,18 @@ export const planShift = (
     return reject('no-candidate', `${group} has no candidate: write upstreams.${group}.candidate in the file`)
   const { step } = before
   if (command.kind === 'pause' && step?.nextShare == null) {
-    const why = step === null ? 'the file has no steps for it' : 'the last step is reached'
-    return reject('no-steps', `there is nothing to pause for ${group}: ${why}`)
+    const why = step === null ? 'the file has none' : 'the last one is reached'
+    return reject('no-steps', `${group} has no steps to pause: ${why}`)
   }
   if (command.kind === 'resume' && !isResumable(before.isStopped, before))
-    return reject('nothing-to-resume', `the candidate of ${group} has what the file says already`)
+    return reject('nothing-to-resume', `nothing to resume: the candidate of ${group} follows the file already`)
   const clients = findCandidateClients(config.upstreams[group].candidate, after)
   const endpoints = report.upstreams[group].candidate?.endpoints ?? []
   // An endpoint that fails but is not ejected may have had a hiccup.
   const isUp = endpoints.some(({ state: { name } }) => name === 'up' || name === 'failing')
   if (force || isUp || clients === 'none' || !sendsMore(before, after)) return { group, command, reason, before, after }
   const states = endpoints.map(({ url, state }) => `${url} is ${state.name}`).join(', ')
-  const detail = `no endpoint of ${describeSide(group, 'candidate')} is up (${states})${clientConsequences[clients]}: send more there all the same with force (--force)`
+  const detail = `no endpoint of ${describeSide(group, 'candidate')} is up (${states})${clientConsequences[clients]}: force (--force) sends more clients there all the same`
   return reject('candidate-down', detail)
 }
 
@@ -195,8 +195,8 @@ export const shiftCommands: CommandGroup = {
   description: 'Show how much of a group goes to its candidate, or shift clients there and back.',
   choice: null,
   args: shiftArguments,
-  help: `Without an option: how it stands, in words. A share given by --to ends by itself (${formatDuration(defaultShiftMs)} unless --for says otherwise), and then what the file says
-holds again: its share, or its steps, which continue from the share that was reached. --abort has no end. What is to stay belongs into the file.`,
+  help: `Without an option, it shows the present share. A share of --to ends by itself (${formatDuration(defaultShiftMs)} unless --for says otherwise). Then the file decides again: its share,
+or its steps, which continue from the share that was reached. --abort has no end. A lasting change belongs in the file.`,
   exitCodes:
     '0 done, 1 the gateway does not accept it or a worker does not reply (it is not in effect then, and not tried again), 2 it could not be asked',
   examples: ['shift risk', 'shift risk --to 25% --for 2h --reason "CHG-4711"', 'shift risk --abort'],
@@ -225,7 +225,7 @@ const confirmShift = (context: AdminContext, { group, command, before, after }: 
         what: paragraphs(
           html`For ${spellDuration(command.ttlMs)} the candidate of ${group} gets ${formatPercent(command.share)} of the clients. ${command.share >= before.share ? 'The clients that are there stay.' : 'The others go back to the primary.'}`,
           now,
-          before.isStopped && 'The command goes before that, as long as it holds.',
+          before.isStopped && 'While the command holds, it takes precedence over that.',
           afterwards !== null && html`After that time it gets ${describeAfterwards(afterwards, paused !== null)}.`,
         ),
         ttlMs: command.ttlMs,
@@ -254,9 +254,9 @@ const confirmShift = (context: AdminContext, { group, command, before, after }: 
     }
     case 'abort': {
       const what = paragraphs(
-        html`Nothing goes to the candidate of ${group} any more: no share of the clients, no client by name, no copies. What is under way there is finished.`,
+        html`Nothing goes to the candidate of ${group} any more: no share of the clients, no client by name, no copies. Requests under way there are finished.`,
         now,
-        'It stays so until an operator says otherwise, or the candidate’s part of the file changes.',
+        'It stays so until an operator resumes it, or the candidate’s part of the file changes.',
       )
       return { title: `Abort the shift of ${group}?`, what, ...asksReason, button: 'Abort it' }
     }

@@ -51,7 +51,7 @@ const writtenNumber = /^\d+(\.\d+)?(e[+-]?\d+)?$/i
 const percentJson = { type: 'string', pattern: '^[0-9]{1,3}(\\.[0-9]{1,3})?%$' } as const
 
 const numbers = scalar<{ readonly relative: number } | { readonly absolute: number } | null>(
-  'How far two numbers may be apart: a share of that of the primary, or an amount',
+  'How far two numbers may be apart: a percentage of the number of the primary, or an amount',
   {
     expected: 'a percentage of the number such as 1%, an amount such as 0.005, or none',
     parse: (value, fromVariable) => {
@@ -95,7 +95,7 @@ const pointer = scalar('A JSON pointer; * stands for every name and index', poin
 const fieldsText = 'Response fields that are compared beside the content type'
 
 const compareKeys = map('How the responses of the candidate are compared with those of the primary', {
-  ignore: list('What is not compared, with all below it', pointer, { max: maxRules }).prefault([]),
+  ignore: list('Places that are not compared, with everything below them', pointer, { max: maxRules }).prefault([]),
   numbers: numbers.prefault('none'),
   arrays: arrays.prefault({}),
   fields: list(fieldsText, lowerFieldName('A response field', 'Location'), { max: 20 }).prefault([]),
@@ -104,9 +104,8 @@ const compareKeys = map('How the responses of the candidate are compared with th
   minEqual: optionalPercent('Fewer equal responses are a finding').prefault('99%'),
 })
 
-const sideEffectsText =
-  'none: what the candidate does with a POST is undone, or never lasts. Without it no POST is copied'
-const markerText = 'The field by which a copy is known, with the value 1; what clients send in it is removed'
+const sideEffectsText = 'none: no effect of a POST at the candidate lasts. Without it no POST is copied'
+const markerText = 'The field that marks a copy, with the value 1; removed from requests of clients'
 const maxBodyText = 'A request with a longer body is not copied; a longer response is compared by its hash'
 const maxBytesText = 'Most memory of copies and of responses, of all workers together'
 

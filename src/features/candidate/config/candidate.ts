@@ -65,7 +65,9 @@ const stepsSchema = optionalPolicy(
   map('Shares that follow each other by themselves, until one is taken back', {
     shares,
     every: duration('How long each share holds before the next', { min: 1000, max: 7 * day }),
-    startedAt: optionalKey(time('When the first began or begins; without it, when the gateway has the steps')),
+    startedAt: optionalKey(
+      time('When the first step began or begins; without it, when the gateway first reads the steps'),
+    ),
   }),
   '{ shares: [1%, 5%, 25%, 100%], every: 15m }',
 )
@@ -79,11 +81,11 @@ const inheritedShape = partialShape(inheritedTarget)
 
 const policyShape = { ...inheritedShape, ...partialShape(policies.shape) }
 
-const latencyText = 'How many times the 95th percentile of the time until the head at the primary'
+const latencyText = 'How many times the 95th percentile of the primary, of the time until the head'
 
 const candidateGuardSchema = optionalPolicy(
   map('When the candidate is taken back by itself', {
-    errors: multiple('How many times the part of the requests that the primary fails').prefault('2x'),
+    errors: multiple('How many times the share of requests that fail at the primary').prefault('2x'),
     latency: multiple(latencyText, { min: 1.1 }).prefault('1.5x'),
     minRequests: integer('Fewest requests of the candidate to judge by', { min: 10, max: 1_000_000 }).prefault(50),
     window: duration('How long a request counts', { min: 1000, max: 600_000 }).prefault('1m'),
@@ -112,7 +114,8 @@ export const exposeSchema = scalar(
   ),
 ).prefault('none')
 
-const fallbackText = 'Whether the upstream of the group serves what fails here, where another attempt is allowed'
+const fallbackText =
+  'Whether the upstream of the group serves requests that fail here, where another attempt is allowed'
 
 const ownForm = z.strictObject({
   share: percent('Part of the clients that it gets; each stays when the share grows').prefault('0%'),

@@ -118,9 +118,9 @@ const describeShare = (shift: ShiftStatus, format: ShiftTimeFormat): string => {
   const { share, cause, stopped, by, reason, since, until, afterwards, paused, step } = shift
   if (stopped) {
     if (cause === 'redis')
-      return `nothing since ${format.since(since)}, until Redis says what was said of it before${because(reason)}, or an operator says otherwise`
+      return `nothing since ${format.since(since)}: its record in Redis was not read${because(reason)}; until Redis replies, or an operator resumes it`
     const what = cause === 'guard' ? 'taken back' : `aborted by ${by}`
-    return `nothing: ${what} at ${format.since(since)}${because(reason)}; until an operator says otherwise, or the candidate's part of the file changes`
+    return `nothing: ${what} at ${format.since(since)}${because(reason)}; until an operator resumes it, or the candidate's part of the file changes`
   }
   if (until !== null) {
     const next = afterwards === null ? '' : `; then ${describeAfterwards(afterwards, paused !== null)}`
@@ -153,9 +153,9 @@ export const describeAfterwards = (
 }
 
 const stopWords: Readonly<Record<ShiftStop['cause'], string>> = {
-  guard: 'because it was taken back',
+  guard: 'because the guard has taken it back',
   operator: 'because an operator has aborted it',
-  redis: 'until Redis says what was said of it before',
+  redis: 'until its record in Redis is read',
 }
 
 const clients = (share: number): string =>

@@ -125,7 +125,7 @@ export const describeEqual = ({ compared, equal }: ComparisonView['recent'], for
 
 export const describeNoCopies = (shift: Pick<ShiftStatus, 'share' | 'stopped'>): string | null => {
   if (shift.stopped) return 'nothing is copied now'
-  return isWholeShift(shift) ? 'nothing is copied now, as the primary gets nothing' : null
+  return isWholeShift(shift) ? 'nothing is copied now: the primary gets no requests' : null
 }
 
 /** `99.8 %`, rounded down, so that only `all` means all. */
@@ -155,9 +155,9 @@ export const listValues = ({ kind, pairs }: DifferenceView, formatCount: FormatC
 }
 
 const placeWords: Readonly<Record<string, string>> = {
-  failure: 'no whole response comes',
-  status: 'another status comes',
-  'content-type': 'another content type comes',
+  failure: 'the response is incomplete',
+  status: 'the status differs',
+  'content-type': 'the content type differs',
   missing: '{pointer} is missing',
   added: '{pointer} is added',
   type: '{pointer} has another type',
@@ -177,9 +177,9 @@ const describeRows = ({ rows, ways, others }: DescribedRows, formatCount: Format
 }
 
 export const describeMore = (further: number | null, formatCount: FormatCount = String): string => {
-  if (further === null) return ', and there are many more ways'
-  if (further <= 1) return further === 1 ? ', and there is 1 more way' : ''
-  return `, and there are ${formatCount(further)} more ways`
+  if (further === null) return ', and many more differences'
+  if (further <= 1) return further === 1 ? ', and 1 more difference' : ''
+  return `, and ${formatCount(further)} more differences`
 }
 
 const describeLearning = (operations: DescribedComparison['operations']): string | null => {
@@ -187,7 +187,7 @@ const describeLearning = (operations: DescribedComparison['operations']): string
     const isLearning = missing > 0 && (pairs > 0 || uncompared.learning > 0)
     return isLearning ? [`${pairs} of ${pairs + missing} pairs of ${operation}`] : []
   })
-  return pairs.length === 0 ? null : `noise is learned first, and there are ${pairs.join(', ')}`
+  return pairs.length === 0 ? null : `noise is learned first: ${pairs.join(', ')}`
 }
 
 const describeUncompared = (operations: DescribedComparison['operations'], formatCount: FormatCount): string | null => {

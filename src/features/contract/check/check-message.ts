@@ -26,8 +26,8 @@ function violation(place: ViolationPlace, rule: string, detail: string): Violati
 
 export const uncheckedViolations: Readonly<Record<Exclude<UncheckedReason, 'busy'>, Violation>> = {
   'too-large': violation('body', 'too-large', 'the body is too large to be checked'),
-  coded: { pointer: '/content-encoding', in: 'header', rule: 'coded', detail: 'the body has to come without a coding' },
-  'not-json': violation('content-type', 'not-json', 'the type of the body has to be JSON'),
+  coded: { pointer: '/content-encoding', in: 'header', rule: 'coded', detail: 'the body must have no content coding' },
+  'not-json': violation('content-type', 'not-json', 'the type of the body must be JSON'),
   partial: violation('status', 'partial', 'a part of a body cannot be checked'),
   'too-complex': { pointer: '', in: 'body', ...tooComplex },
 }
@@ -51,7 +51,7 @@ export const checkRequestHead = (
   return { violations, body: noBody }
 }
 
-export const missingBody = violation('body', 'required', 'the request has to have a body')
+export const missingBody = violation('body', 'required', 'the request must have a body')
 
 export interface ResponseHeadParts {
   readonly status: number
@@ -109,21 +109,21 @@ export const checkBody = (schema: SchemaName, validators: ContractValidators, by
 }
 
 const faultViolations: Readonly<Record<JsonFault, Violation>> = {
-  'not-utf8': violation('body', 'utf-8', 'the body has to be UTF-8 (RFC 8259 §8.1)'),
-  'not-json': violation('body', 'json', 'the body has to be JSON'),
-  'duplicate-member': violation('body', 'duplicate-member', 'no name may stand twice in an object (RFC 8259 §4)'),
-  'too-deep': violation('body', 'depth', 'arrays and objects may stand in each other 100 levels deep'),
+  'not-utf8': violation('body', 'utf-8', 'the body must be UTF-8 (RFC 8259 §8.1)'),
+  'not-json': violation('body', 'json', 'the body must be JSON'),
+  'duplicate-member': violation('body', 'duplicate-member', 'an object must have each name once (RFC 8259 §4)'),
+  'too-deep': violation('body', 'depth', 'arrays and objects must be nested at most 100 levels deep'),
 }
 
 const checkType = (content: readonly MediaTypeContract[], fields: HeaderFields, violations: Violation[]): BodyCheck => {
   if (content.length === 0) return noBody
   const mediaType = readMediaType(fields)
-  if (mediaType === 'several') return reject(violations, 'duplicate-field', 'Content-Type may stand there once')
+  if (mediaType === 'several') return reject(violations, 'duplicate-field', 'Content-Type must be sent once')
   const contract = mediaType === null ? null : findMediaType(content, mediaType)
   if (mediaType === null || contract === null) {
     const types = content.map(formatMediaType).join(', ')
     const rule = mediaType === null ? 'required' : 'content-type'
-    return reject(violations, rule, shorten(`the type of the body has to be ${types}`))
+    return reject(violations, rule, shorten(`the type of the body must be ${types}`))
   }
   const { type, parameters } = mediaType
   if (!isJson(type)) return { kind: 'unchecked', why: 'not-json', hasSchema: contract.schema !== null }
@@ -137,7 +137,7 @@ const reject = (violations: Violation[], rule: string, detail: string): BodyChec
   return noBody
 }
 
-const utf8Alone = 'the charset of JSON is UTF-8 (RFC 8259 §8.1): say charset=utf-8, or none'
+const utf8Alone = 'the charset of JSON is UTF-8 (RFC 8259 §8.1): send charset=utf-8, or none'
 
 const severalRanges = 'multipart/byteranges'
 

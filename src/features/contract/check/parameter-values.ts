@@ -68,13 +68,13 @@ export const emptyParameter: unique symbol = Symbol('empty')
 const brokenEncoding = { rule: 'encoding', detail: 'the percent-encoding is broken (RFC 3986 §2.1)' }
 const faults: Readonly<Record<symbol, { readonly rule: string; readonly detail: string }>> = {
   [broken]: brokenEncoding,
-  [duplicate]: { rule: 'duplicate-parameter', detail: 'the parameter may stand there once' },
+  [duplicate]: { rule: 'duplicate-parameter', detail: 'the parameter must be sent once' },
   [mixedItems]: {
     rule: 'array-items',
     detail: 'the items of an array are written in one way: a=1&a=2, a[]=1&a[]=2, or a[0]=1&a[1]=2 without a gap',
   },
-  [notJson]: { rule: 'json', detail: 'the value has to be JSON' },
-  [absent]: { rule: 'required', detail: 'the parameter has to be there' },
+  [notJson]: { rule: 'json', detail: 'the value must be JSON' },
+  [absent]: { rule: 'required', detail: 'the parameter is required' },
 }
 
 /** A JSON value, or a symbol above. */

@@ -57,7 +57,7 @@ export const createValidators = (
   }
 }
 
-export const tooComplex = { rule: 'complexity', detail: 'to check the value takes too long' } as const
+export const tooComplex = { rule: 'complexity', detail: 'checking the value takes too long' } as const
 
 const noErrors: readonly SchemaError[] = []
 

@@ -89,7 +89,7 @@ const checkForm = (schema: unknown): Iterable<readonly [path: readonly string[],
     const otherwise =
       value === null && name === 'type' ? "write 'null' in quotes" : `JSON Schema 2020-12 says what ${name} takes`
     const issue = {
-      message: 'the keyword takes another value',
+      message: 'the keyword has a wrong value',
       expected: allowed.length > 0 ? `one of ${allowed.join(', ')}` : message.replace(/^must be /, ''),
       found: typeof value === 'number' ? String(value) : describeText(value),
       hint: near === undefined ? otherwise : `did you mean ${near}?`,

@@ -91,8 +91,8 @@ const readContent = (bundle: ContractBundle, stated: unknown, oneWay: OneWayKeyw
     const first = byKey.get(same)
     if (first !== undefined)
       bundle.error(content, [key], {
-        message: 'a media type that stands here already',
-        expected: 'each type once: case, quotation marks and the order of parameters make no other one',
+        message: 'the media type is here twice',
+        expected: 'each type once, whatever the case, the quotation marks and the order of parameters',
         found: `${quote(key)} beside ${quote(first)}`,
         hint: 'keep one of the two',
         atKey: true,

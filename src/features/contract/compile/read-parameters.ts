@@ -17,7 +17,7 @@ export const readParameters = (bundle: ContractBundle, lists: readonly unknown[]
       const key = `${contract.in} ${contract.name}`
       if (seen.has(key))
         bundle.error(asPlainObject(stated), [], {
-          message: 'a parameter that stands here already',
+          message: 'the parameter is here twice',
           expected: 'each name once',
           found: `${quote(contract.name)} twice`,
           hint: 'keep one of the two',

@@ -69,15 +69,15 @@ risk.asset-valuation: /score differs in 5, all of them in the last 5 minutes
   always the same two values
 risk.asset-valuation: /id differs in 20, 0 of them in the last 5 minutes
   since 2026-11-21T01:05:00Z, 1h ago; last 2026-11-21T02:04:58Z, 2s ago, request r-1
-  other values each time, as times and ids have: compare.ignore leaves out what is meant
-risk.asset-valuation: another status comes in 2, 0 of them in the last 5 minutes
+  the values differ each time, as times and ids do: compare.ignore leaves such a place out
+risk.asset-valuation: the status differs in 2, 0 of them in the last 5 minutes
   since 2026-11-21T01:05:00Z, 1h ago; last 2026-11-21T02:04:58Z, 2s ago, request r-1
   200→500 2 times, last in request r-5
   once another pair
 
-and 100 times in further ways: the table is full
+and 100 more differences, not listed: the table is full
 
-noise, where two responses of the primary to one request differ, so that it is not compared:
+noise, not compared, because two responses of the primary to one request differ there:
   risk.asset-valuation: /generatedAt differs in 7 of 46
 `)
 })
@@ -115,7 +115,7 @@ test('while nothing is compared, it says what keeps copies back', async () => {
 
   expect(code).toBe(0)
   expect(out).toContain(`; in the last 5 minutes nothing
-nothing is copied now: the candidate gets nothing: taken back at 2026-11-21T02:03:00Z, 2m ago (41 % failed); until an operator says otherwise, or the candidate's part of the file changes
+nothing is copied now: the candidate gets nothing: taken back at 2026-11-21T02:03:00Z, 2m ago (41 % failed); until an operator resumes it, or the candidate's part of the file changes
 copies since the start: 4120 sent`)
 })
 
@@ -137,7 +137,7 @@ test('options in front of it count, and orders are none of its', async () => {
   expect(JSON.parse(before.out)).toMatchObject({ group: 'risk' })
   expect([elsewhere.code, admin.received.length]).toEqual([0, 1])
   expect([orderedBefore.code, orderedBefore.received]).toEqual([2, []])
-  expect(orderedBefore.err).toBe("lender-gateway: option '--to <SHARE>' is none of shift report\n")
+  expect(orderedBefore.err).toBe("lender-gateway: shift report has no option '--to <SHARE>'\n")
   expect([ordered.code, ordered.received]).toEqual([2, []])
   expect(ordered.err).toContain("unknown option '--to'")
 })

@@ -44,7 +44,7 @@ describe('shift', () => {
     expect(await said('--abort')).toMatch(
       /^the candidate of risk gets nothing: aborted by 127.0.0.1 at 2\S+Z; until an /,
     )
-    const next = `\n\nto let clients go there again: ${programCommand()} shift risk --resume`
+    const next = `\n\nto send clients to the candidate again: ${programCommand()} shift risk --resume`
     const [here, byFile] = [` --admin ${live.admin}\n`, ` --config ${live.file}`]
     expect(await said()).toSatisfy((text: string) => text.endsWith(next + here))
     expect(await said('--config', live.file)).toSatisfy((text: string) => text.endsWith(next + byFile + here))
@@ -58,7 +58,7 @@ describe('shift', () => {
       ...{ group: 'risk', command: '100%', shift: { share: 1 } },
     })
     expect(await said()).toMatch(
-      /\nto make it the upstream: \S+ \S+lender-gateway\.js shift risk --promote --admin http:\S+ prints the file\n$/,
+      /\nto make the candidate the upstream: \S+ \S+lender-gateway\.js shift risk --promote --admin http:\S+ prints the file\n$/,
     )
 
     const [none, rejected] = [await run('market'), await run('market', '--to', '5%')]
@@ -114,7 +114,7 @@ describe('shift --promote', () => {
       /^\n\S+gateway.yaml [0-9a-f]{12} → [0-9a-f]{12}\n\nrisk\n {2}endpoints +http:\/\/risk.internal → /,
     )
     expect(err).toContain('  candidate  http://risk-next.internal → (not set)\n')
-    expect(err).toContain('warning: it is not known how much goes to the candidate of risk: ')
+    expect(err).toContain('warning: the share of the candidate of risk is not known: ')
     expect(readFileSync(file, 'utf8')).toBe(text)
   })
 
@@ -143,7 +143,7 @@ describe('shift --promote', () => {
     const promoted = await run('risk', '--promote', '--config', live.file)
 
     expect(shown.out).toMatch(
-      /no endpoint of it is up; to take its clients back: \S+ \S+lender-gateway\.js shift risk --abort --con/,
+      /no endpoint of the candidate is up; to take its clients back: \S+ \S+lender-gateway\.js shift risk --abort --con/,
     )
     expect(shown.out).not.toContain('--promote')
     expect(promoted.code).toBe(0)
@@ -174,6 +174,6 @@ describe('shift --promote', () => {
     const { code, out, err } = await runCommand(['shift', 'risk', '--promote', '--config', write(anchored)])
 
     expect([code, out]).toEqual([1, ''])
-    expect(err).toContain('make it by hand')
+    expect(err).toContain('edit the file by hand')
   })
 })

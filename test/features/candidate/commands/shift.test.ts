@@ -53,8 +53,8 @@ test('an order changes what the file says, for its time; the log says who, why, 
     [{ abort: true, for: '1h' }, 'bad-request', 'abort has no end'],
     [{ to: '5%', reason: 'a\nb' }, 'bad-request', 'reason is expected to be text of at most 200'],
     [{ to: '5%' }, 'no-candidate', 'market has no candidate: write upstreams.market.candidate', 'market'],
-    [{ pause: true }, 'no-steps', 'the file has no steps for it'],
-    [{ resume: true }, 'nothing-to-resume', 'has what the file says already'],
+    [{ pause: true }, 'no-steps', 'risk has no steps to pause: the file has none'],
+    [{ resume: true }, 'nothing-to-resume', 'nothing to resume'],
   ] as const)
     expect(await shift(body, group)).toMatchObject({
       ...{ status: code === 'bad-request' ? 400 : 409 },
@@ -131,7 +131,7 @@ describe('while the candidate is down', () => {
   })
 
   const why = `no endpoint of the candidate of risk is up (${next} is down), so `
-  const serves = `${why}the primary serves its clients: send more there all the same with force (--force)`
+  const serves = `${why}the primary serves its clients: force (--force) sends more clients there all the same`
 
   test.each<[string, object, readonly ShiftCommand[], object, string]>([
     ['gives it a larger share', { share: '5%' }, [], { to: 0.25 }, serves],

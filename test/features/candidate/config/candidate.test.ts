@@ -175,8 +175,8 @@ describe('what is wrong with it is found at its own place', () => {
         ['expose: Connection', 'expose', 'is set by the gateway'],
         ['expose: Set-Cookie', 'expose', 'has a meaning of its own'],
         ['expose: content-TYPE', 'expose', 'has a meaning of its own'],
-        ['expose: x-request-id', 'expose', 'this field says something else already'],
-        ['expose: X-Side, response: { set: { x-side: a } }', 'expose', 'this field says something else already'],
+        ['expose: x-request-id', 'expose', 'this field is used already'],
+        ['expose: X-Side, response: { set: { x-side: a } }', 'expose', 'this field is used already'],
       ] as const
     ).map(([own, key, message]): [string, string, string] => [b(own), `.${key}`, message]),
   ])('%s', (candidate, path, message) => {
@@ -233,7 +233,7 @@ describe('what is wrong with it is found at its own place', () => {
       findProblems(text(b(`healthCheck: { path: /up }, expose: ${name}`), `response: { set: { ${name}: a } }`)),
     )
 
-    expect(set).toMatchObject([{ path: `${at}.expose`, message: 'this field says something else already' }])
+    expect(set).toMatchObject([{ path: `${at}.expose`, message: 'this field is used already' }])
     expect(none).toEqual([])
   })
 
@@ -308,7 +308,10 @@ describe('what is probably not meant is a warning', () => {
     const open = `${banks}\noperations: { risk.asset-valuation: { auth: none } }`
 
     expect(warningsOf('clients: [bank-a]', open)).toMatchObject([
-      { path: 'upstreams.risk.candidate.clients', message: expect.stringContaining('asks clients who they are') },
+      {
+        path: 'upstreams.risk.candidate.clients',
+        message: expect.stringContaining('no operation of the group has auth'),
+      },
     ])
     expect(warningsOf('clients: [bank-a]')).toEqual([])
   })

@@ -55,9 +55,9 @@ test('the verdict says how many are equal, and what differs with its values wher
 test('it names three places, and how many more there are', () => {
   const rows = ['/a', '/b', '/c', '/d'].map((pointer) => difference(pointer, 1))
 
-  expect(describeComparison(compared(4, 0, rows))).toMatch(/, \/c differs in 1, and there is 1 more way$/)
-  expect(describeComparison(compared(5, 0, [...rows, difference('/e', 1)]))).toMatch(/and there are 2 more ways$/)
-  expect(describeComparison(compared(5, 0, rows, 100))).toMatch(/and there are many more ways$/)
+  expect(describeComparison(compared(4, 0, rows))).toMatch(/, \/c differs in 1, and 1 more difference$/)
+  expect(describeComparison(compared(5, 0, [...rows, difference('/e', 1)]))).toMatch(/, and 2 more differences$/)
+  expect(describeComparison(compared(5, 0, rows, 100))).toMatch(/, and many more differences$/)
 })
 
 test('it names the operations where there are several', () => {
@@ -84,7 +84,7 @@ test('it says that noise is learned first, and how far that is', () => {
   const uncompared = { ...zeroUncompared, learning: 3 }
 
   expect(describeNone({ noisePairs: 2, noisePairsMissing: 3, uncompared })).toBe(
-    'nothing was compared yet: noise is learned first, and there are 2 of 5 pairs of market.insights; 3 not compared (learning)',
+    'nothing was compared yet: noise is learned first: 2 of 5 pairs of market.insights; 3 not compared (learning)',
   )
   expect(describeNone({ noisePairs: 8, noisePairsMissing: 12 })).toContain('8 of 20 pairs of market.insights')
   expect(describeNone({ noisePairs: 5 })).toBe('nothing was compared yet')
@@ -92,7 +92,7 @@ test('it says that noise is learned first, and how far that is', () => {
 
 test.each([
   ['5 %: there are copies', 0.05, false, null],
-  ['100 %: the primary gets nothing', 1, false, 'nothing is copied now, as the primary gets nothing'],
+  ['100 %: the primary gets nothing', 1, false, 'nothing is copied now: the primary gets no requests'],
   ['a takeback: nothing goes to the candidate', 0, true, 'nothing is copied now'],
 ])('at %s', (_, share, stopped, words) => {
   expect(describeNoCopies({ share, stopped })).toBe(words)
@@ -109,9 +109,9 @@ test.each([
 })
 
 test.each<[DifferenceKind, string, string]>([
-  ['failure', '', 'no whole response comes'],
-  ['status', '', 'another status comes'],
-  ['content-type', '', 'another content type comes'],
+  ['failure', '', 'the response is incomplete'],
+  ['status', '', 'the status differs'],
+  ['content-type', '', 'the content type differs'],
   ['field', 'location', 'the field location differs'],
   ['missing', '/a', '/a is missing'],
   ['added', '/a', '/a is added'],

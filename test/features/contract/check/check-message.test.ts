@@ -173,7 +173,7 @@ describe('media types that differ by a parameter', () => {
   test.each(['application/json', 'application/json; v=3', 'application/json; v=1; v=2', 'application/json; v="1'])(
     '%s is none of v=1 and v=2, and the detail names both',
     (value) => {
-      const detail = 'the type of the body has to be application/json; v=1, application/json; v=1; p="a;b"'
+      const detail = 'the type of the body must be application/json; v=1, application/json; v=1; p="a;b"'
 
       expect(check([one, both], type(value)).violations).toMatchObject([{ rule: 'content-type', detail }])
     },

@@ -26,7 +26,7 @@ describe('a schema that refers to itself in several branches', () => {
     const kept = { op: 'and', args: [{ op: 'or', args: [{ op: 'not' }, { op: 'not' }] }] }
     const check = (value: object) => validators.validate(schemaName, value, 'body', { bytes: 100 })
 
-    const detail = 'to check the value takes too long'
+    const detail = 'checking the value takes too long'
     expect([check(nested), check(kept)]).toEqual([[{ pointer: '', in: 'body', rule: 'complexity', detail }], []])
   })
 

@@ -130,7 +130,7 @@ test.each<[string, string, ...string[]]>([
   ['no-weight: ', 'a b:zero', 'ready b'],
   ['(endpoint ready market http://b, with a --ttl above 4h), drain this', 'a b:drain', 'ready b', 'drain a 4h'],
   // No hint names a longer time than an order may have.
-  ['(endpoint ready market http://b), drain this one for less', 'a b:drain', 'ready b 23h', 'drain a 24h'],
+  ['(endpoint ready market http://b), drain this one for a shorter time', 'a b:drain', 'ready b 23h', 'drain a 24h'],
   ['when a drain ends', 'a b:drain', 'ready b 2h', 'drain a 1h', 'ready b 10m'],
   ['one of http://a, http://b, http://c, as', 'a b | b c', 'drain x'],
 ])('a rejected order says why: %s', async (words, file, ...orders) => {
@@ -144,7 +144,7 @@ test.each<[string, string, ...string[]]>([
 test('a rejected order names the time until which the others take work', async () => {
   const market = openMarket('a b:drain')
   const until = await market.order('ready b')
-  expect(await market.order('drain a 4h')).toContain(`${last} (http://b takes it until ${until} only): make`)
+  expect(await market.order('drain a 4h')).toContain(`${last} (http://b takes work only until ${until}): make`)
 
   const end = await market.order('drain a 5m')
   expect(await market.order('ready b 1m')).toContain(

@@ -195,7 +195,7 @@ test('a request that is rejected has its reason and its places in the log', asyn
 
   const lines = shared.live.lines.filter(({ failure }) => failure === 'invalid-request').slice(-2)
   expect(lines.map(({ reason, cause }) => [reason, cause])).toEqual([
-    ['contract-body', 'body json: the body has to be JSON'],
+    ['contract-body', 'body json: the body must be JSON'],
     ['contract-body', 'body /id type: must be string'],
   ])
   expect(JSON.stringify(shared.live.lines)).not.toContain('planted')

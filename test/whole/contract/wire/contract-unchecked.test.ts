@@ -75,7 +75,7 @@ describe('a request', () => {
 
     const { text, status, problem } = await send(post(good, 'Content-Encoding: gzip'))
 
-    const detail = 'the body has to come without a coding'
+    const detail = 'the body must have no content coding'
     expect(status).toBe(415)
     expect(text).toContain('Accept-Encoding: identity\r\n')
     const errors = [{ pointer: '/content-encoding', in: 'header', rule: 'coded', detail }]

@@ -161,9 +161,9 @@ export const describeVerdict = (verdict: GuardVerdict, windowMs: number): string
   const where = others.length === 0 && operation !== undefined ? ` to ${operation}` : ''
   const did = boundMs === null ? faultWords[fault] : `waited longer than ${formatRounded(boundMs)} for the head`
   const own = `${formatShare(bad, requests)} of ${requests} requests${where} ${did} within ${formatDuration(windowMs)}`
-  if (reference === 'none') return `${own}, and the primary had too few to compare them with`
+  if (reference === 'none') return `${own}, and the primary had too few requests to compare`
   const other = `${own}, and ${formatShare(otherBad, otherRequests)} of ${otherRequests} at the primary`
-  return reference === 'meanwhile' ? other : `${other} before, which has too few now`
+  return reference === 'meanwhile' ? other : `${other} earlier, which has too few requests now`
 }
 
 const formatRounded = (ms: number): string => formatDuration(ms < 10_000 ? Math.round(ms) : Math.round(ms / 100) * 100)

@@ -7,7 +7,7 @@ import type { ObjectShape } from './object-shapes.ts'
 import type { OpenApiVersion } from './upgrade-schema.ts'
 
 export const otherForm = (name: string | null, expected: string, value: unknown): NodeIssue =>
-  wrongValue(name === null ? 'this has another form' : `this is not ${name}`, expected, value)
+  wrongValue(name === null ? 'this has the wrong form' : `this is not ${name}`, expected, value)
 
 export const otherReference = (value: unknown): NodeIssue =>
   wrongValue(

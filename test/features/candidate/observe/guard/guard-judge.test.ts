@@ -129,7 +129,7 @@ test('the words say what the candidate did, and what the primary did', () => {
     '100 % of 320 requests to market.insights waited longer than 32ms for the head within 1m, and 0 % of 2000 at the primary',
   )
   expect(words(clients(8, { failed: 10 }), [primary({ responded: 500 })])).toBe(
-    `${failing} 0 % of 500 at the primary before, which has too few now`,
+    `${failing} 0 % of 500 at the primary earlier, which has too few requests now`,
   )
-  expect(words(clients(8, { failed: 10 }))).toBe(`${failing} the primary had too few to compare them with`)
+  expect(words(clients(8, { failed: 10 }))).toBe(`${failing} the primary had too few requests to compare`)
 })

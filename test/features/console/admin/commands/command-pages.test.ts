@@ -32,14 +32,14 @@ describe('a page says what would happen, and nothing does', () => {
     [
       `drain?group=market&url=${url}`,
       `Drain ${url}?`,
-      `${url} of market gets no new requests for 15 minutes. What it has in flight, 0 requests just now, it finishes. market is then served by http://127.0.0.1:2.`,
+      `${url} of market gets no new requests for 15 minutes. It finishes 0 requests in flight. market is then served by http://127.0.0.1:2.`,
     ],
     [`drain?group=market&url=${url}&ttl=90m`, `Drain ${url}?`, 'no new requests for 1 hour 30 minutes'],
     [`ready?group=market&url=${url}`, `Make ${url} ready?`, `${url} of market gets new requests again, from now on`],
     [
       'learn-contract?for=4h&enums=true',
       'Learn the contract?',
-      'For 4 hours the shape of what passes is learned, with the values of what look like enumerations. No other value is kept, and no client notices. What was learned before is forgotten.',
+      'For 4 hours the shape of requests and responses is learned, with the values of strings that look like enumerations. No other value is kept, and no client notices. What was learned before is forgotten.',
     ],
     [
       `reject?${insights}`,
@@ -90,7 +90,7 @@ describe('a page says what would happen, and nothing does', () => {
   test('another time is chosen by a link, and the form then says the same as the words', async () => {
     const page = await follow(`${idle.admin}/actions/reject?operation=market.insights`, '4 hours')
 
-    expect(words(page)).toContain('responded with 503 for 4 hours')
+    expect(words(page)).toContain('gets 503 for 4 hours')
     expect(hiddenFields(page)).toMatchObject({ operation: 'market.insights', ttl: '4h' })
   })
 })

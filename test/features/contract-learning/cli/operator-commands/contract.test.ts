@@ -35,7 +35,7 @@ test('the contract is learned, shown to be, stopped and printed as a file', asyn
   const shown = /the contract is learned, with enumerations, by 127.0.0.1 until .*: contract draft prints it/
   for (const { out } of [report, status, explained]) expect(out).toMatch(shown)
   expect(stopped).toMatchObject({ code: 0, out: 'the contract is not learned any more; the draft stays\n' })
-  expect(again).toMatchObject({ code: 1, err: expect.stringContaining('it does not learn just now') })
+  expect(again).toMatchObject({ code: 1, err: expect.stringContaining('no contract is learned now') })
   expect(json.paths['/market/insights'].get['x-seen']).toBe('1 of 1')
   expect(written).toMatchObject({ code: 0, err: '', out: expect.stringContaining(`${file}: written; `) })
   expect(printed.out).toContain('x-seen: 1 of 1')
