@@ -20,7 +20,7 @@ export const writeOutputFile = async (
     })
   } catch (error) {
     const { code = '', message } = error as NodeJS.ErrnoException
-    if (code === 'EEXIST') throw cliError(`${file} is there already: --force overwrites it`)
+    if (code === 'EEXIST') throw cliError(`${file} exists: --force overwrites it`)
     const hint = ['EROFS', 'EACCES', 'EPERM'].includes(code) ? ': --output - writes it to stdout' : ''
     throw cliError(`${file} cannot be written (${code === '' ? message : code})${hint}`)
   }

@@ -93,7 +93,7 @@ export const cacheCommands: CommandGroup = {
   args,
   help: `What is stored is removed: all of it, or of an operation, or of a client. What is on its way meanwhile is served and not stored. The memory of other
 gateways keeps what it has.`,
-  exitCodes: '0 done, 1 the gateway could not do all of it, or knows no such client, 2 it could not be asked',
+  exitCodes: '0 done, 1 the gateway could not do all of it, or knows no such client, 2 the gateway did not respond',
   examples: ['cache clear market.insights', 'cache clear --client bank-a'],
   commands: [purgeCommand],
 }

@@ -8,7 +8,7 @@ const draftHelp = `
 It is an OpenAPI document of the messages that passed while the gateway learned, to be edited and used as contract.file. x-seen says how
 often each part was seen, x-gap what is still open. With --output, the file is written whole, or not at all.
 ${clientCommandHelp(
-  '0 printed or written, 1 nothing was learned or a worker does not reply, 2 the gateway could not be asked, or FILE not written',
+  '0 printed or written, 1 nothing was learned or a worker does not reply, 2 the gateway did not respond, or FILE not written',
   'contract draft --output config/contract.yaml',
   'contract draft --admin https://gateway-1.internal:9901 --format json',
 )}`

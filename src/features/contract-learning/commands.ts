@@ -107,7 +107,7 @@ const contractCommands: CommandGroup = {
   help: `What was learned before is forgotten. When the time is over, the draft stays until the gateway learns again or restarts; "contract draft"
 prints it. No value is kept, except those of enumerations with --enums.`,
   exitCodes:
-    '0 done, 1 the gateway does not accept it or a worker does not reply (it is not in effect then), 2 it could not be asked',
+    '0 done, 1 the gateway rejects the command or a worker does not reply (then nothing has changed), 2 the gateway did not respond',
   examples: ['contract learn --for 1h', 'contract learn --for 24h --enums', 'contract learn --stop'],
   commands: [learnCommand],
 }

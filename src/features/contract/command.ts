@@ -7,7 +7,7 @@ const reportHelp = `
 A message counts once. Each violation has the place in the message, the rule, and the last message of its kind, whose request id leads to its
 line in the access log. Counts start again with another contract, and when the gateway starts.
 ${clientCommandHelp(
-  '0 printed, 2 the gateway could not be asked (not reachable, token rejected, wrong usage)',
+  '0 printed, 2 the gateway did not respond (not reachable, token rejected, wrong usage)',
   'contract report',
   'contract report --admin https://gateway-1.internal:9901 --format json',
 )}`
@@ -16,7 +16,7 @@ const groupHelp = `
 Without a contract: have it learned while clients call, take the draft, edit it, name it as contract: { file: contract.yaml } in the
 configuration, check both, and read in the report what breaks it. docs/contract.md has each step, and each command its own --help.
 
-Exit code: 0 done, 1 the gateway does not accept it or has no draft, 2 it could not be asked, or wrong usage.
+Exit code: 0 done, 1 the gateway rejects the command or has no draft, 2 the gateway did not respond, or wrong usage.
 
 Examples:
   lender-gateway contract learn --for 1h

@@ -121,7 +121,7 @@ export const idempotencyCommands: CommandGroup = {
 is known by its credentials alone cannot be named: what is stored is their digest, and a secret does not belong on a command line.
 A request whose key was forgotten is processed again. Ask the upstream first, by the id of the first request.`,
   exitCodes:
-    '0 done, 1 the gateway does not do it (no request has such an owner, there is nothing to forget, or --yes is missing), 2 it could not be asked',
+    '0 done, 1 the gateway does not do it (no request has such an owner, there is nothing to forget, or --yes is missing), 2 the gateway did not respond',
   examples: [
     'idempotency show 8e03978e-40d5 --operation financing.pre-approval --client bank-a',
     'idempotency forget 8e03978e-40d5 --operation financing.pre-approval --client bank-a --yes',

@@ -7,7 +7,7 @@ import type { TailOptions } from './tail.ts'
 const tailHelp = `
 It runs until Ctrl-C, or until its output is closed, also while the gateway restarts. A line on stderr says when requests may be missing.
 ${clientCommandHelp(
-  '0 ended by Ctrl-C, or by its reader, 2 the gateway could not be asked at first',
+  '0 ended by Ctrl-C, or by its reader, 2 the gateway did not respond at first',
   'tail',
   'tail --client bank-a',
   'tail --rejected --since 10m --operation market.insights --format json',

@@ -6,7 +6,7 @@ import type { TopOptions } from './top.ts'
 const topHelp = `
 On a terminal it is redrawn each second, to the size of the window, until q or Ctrl-C. Elsewhere, with --once, or as JSON (the
 response of /overview) it is printed once. NO_COLOR leaves colors out; where the locale is not UTF-8, charts are drawn in ASCII.
-${clientCommandHelp('0 ended, 2 the gateway could not be asked at first', 'top', 'top --once', 'top --admin https://gateway.internal:9901')}`
+${clientCommandHelp('0 ended, 2 the gateway did not respond at first', 'top', 'top --once', 'top --admin https://gateway.internal:9901')}`
 
 const createTopCommand = (): Command =>
   createClientCommand(

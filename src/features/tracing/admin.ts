@@ -8,7 +8,7 @@ const tracingFindings: FindingSource = ({ config: { tracing }, report: { spans }
   if (typeof tracing?.otlp !== 'string' || failure === null) return []
   const facts = { ...failure, receiver: new URL(tracing.otlp).origin }
   return finding('spans-lost', 'notice', 'tracing', facts, ({ receiver, reason }) => [
-    `spans are lost: ${receiver} does not take them (${reason}); requests are served all the same`,
+    `spans are lost: ${receiver} does not accept them (${reason}); requests are still served`,
   ])
 }
 

@@ -49,8 +49,8 @@ const workerFindings: FindingSource = ({ parts, draining }) =>
         const since = heardAt ?? startedAt
         if (state === 'not replying')
           return finding('worker-silent', 'warning', 'workers', { ...facts, since }, ({ worker, pid }) => [
-            `worker ${worker} gives no sign of life`,
-            `if it stays so, kill -9 ${pid} has it replaced`,
+            `worker ${worker} does not reply`,
+            `if this lasts: kill -9 ${pid}, and another worker starts`,
           ])
         if (state !== 'waiting') return []
         return finding('worker-ended', 'warning', 'workers', facts, ({ worker, restarts }) => [

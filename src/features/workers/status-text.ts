@@ -25,8 +25,8 @@ const renderUptime = (startedAt: string, at: number): string => {
 
 /** Capitals mark a state that needs an operator. */
 const describeWorker = ({ state, pid, config }: Status['workers'][number], hash: string): string => {
-  if (state === 'not replying') return `NOT REPLYING: if it stays so, kill -9 ${pid} has it replaced`
-  if (state === 'waiting') return 'ENDED AGAIN AND AGAIN: the next start waits, the log says why'
+  if (state === 'not replying') return `NOT REPLYING: if this lasts: kill -9 ${pid}, and another worker starts`
+  if (state === 'waiting') return 'ENDED REPEATEDLY: the next start waits, the log says why'
   return config === null || config === hash ? state : `${state}, RUNS ANOTHER CONFIGURATION: ${config}`
 }
 

@@ -165,7 +165,7 @@ describe('with clients on it, an outage of the primary', () => {
   const failing = { lastFailure: responded(next, 500) }
   const of = 'operations.risk.asset-valuation'
   const passedOn = `${next} responded with 500 last): 30 of 40 requests in the last minute`
-  const others = `requests to risk.asset-valuation fail, but for clients that are on the candidate: ${risk} responded with 503`
+  const others = `requests to risk.asset-valuation fail, except for clients on the candidate: ${risk} responded with 503`
   const every = `every client is on the candidate, which has no primary to fall back on: ${risk} responded with 503`
 
   test.each<[string, string, Partial<EndpointReport>, string, string, string]>([

@@ -52,7 +52,7 @@ describe('endpoint', () => {
     const { code, out, err } = await runCommand(['endpoint', 'drain', 'market', 'http://a', '--admin', admin.url])
 
     expect({ code, out }).toEqual({ code: 2, out: '' })
-    expect(err).toContain('responds with what this version does not understand: text is expected at state')
+    expect(err).toContain('responds in a form that this version does not know: text is expected at state')
   })
 
   test.each([

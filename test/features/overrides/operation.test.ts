@@ -31,6 +31,6 @@ describe('operation', () => {
 
     const result = await runCommand(['operation', 'reject', 'market.insights', '--admin', admin.url])
 
-    expect(result).toEqual({ code: 1, out: '', err: `lender-gateway: ${admin.url} does not accept it: ${detail}\n` })
+    expect(result).toEqual({ code: 1, out: '', err: `lender-gateway: ${admin.url} rejects the command: ${detail}\n` })
   })
 })

@@ -11,8 +11,7 @@ test('spans that are lost are worth knowing, with why and since when, where ther
   expect(findingsOf({ settings: { tracing }, report })).toEqual([
     {
       ...{ severity: 'notice', about: 'tracing', alsoAbout: [], details: [], command: null },
-      cause:
-        'spans are lost: http://collector:4318 does not take them (ECONNREFUSED); requests are served all the same',
+      cause: 'spans are lost: http://collector:4318 does not accept them (ECONNREFUSED); requests are still served',
       since: '2026-11-21T02:03:00.000Z',
     },
   ])

@@ -24,8 +24,8 @@ test('the workers stand between the gateway and its upstreams, in capitals what 
 
 worker  process  up      in flight  restarts since the start  state
 1       19       4m 52s  12         0                         serving
-2       2044     4m 52s  ?          3                         NOT REPLYING: if it stays so, kill -9 2044 has it replaced
-3       none             ?          41                        ENDED AGAIN AND AGAIN: the next start waits, the log says why
+2       2044     4m 52s  ?          3                         NOT REPLYING: if this lasts: kill -9 2044, and another worker starts
+3       none             ?          41                        ENDED REPEATEDLY: the next start waits, the log says why
 4       21       1s      0          0                         starting
 5       22       4m 52s  12         0                         serving, RUNS ANOTHER CONFIGURATION: 9b02c7d11e55
 6       none             ?          0                         ended

@@ -110,7 +110,7 @@ describe('bundle', () => {
     const [first, second, forced] = [await make(file), await make(link), await make(link, '--force')]
 
     expect([first.code, second.code, forced.code]).toEqual([2, 2, 0])
-    expect(first.err).toContain('a.zip is there already: --force overwrites it')
+    expect(first.err).toContain('a.zip exists: --force overwrites it')
     expect(readFileSync(file, 'utf8')).toBe('precious')
     expect(Object.keys(unzip(link))).toEqual(expect.arrayContaining(whole))
     expect(statSync(link).mode & 0o777).toBe(0o600)

@@ -14,7 +14,7 @@ test.each([
   expect(await runCommand(command.split(' '), {}, { cwd: folderWith({}) })).toEqual({
     code: 2,
     out: '',
-    err: 'lender-gateway: config/gateway.yaml cannot be read: no such file, so it is not known which gateway is meant: give --config FILE or --admin URL\n',
+    err: 'lender-gateway: config/gateway.yaml cannot be read: no such file, so the command may reach another gateway: give --config FILE or --admin URL\n',
   })
 })
 
@@ -25,7 +25,7 @@ test('a command is not sent when admin.port of the file cannot be read', async (
   const { code, err } = await runCommand(['operation', 'reject', 'market.insights', '--config', config])
 
   expect(code).toBe(2)
-  expect(err).toContain('so it is not known which gateway is meant: give --config FILE or --admin URL\n')
+  expect(err).toContain('so the command may reach another gateway: give --config FILE or --admin URL\n')
 })
 
 const live = await shareLiveGateway()

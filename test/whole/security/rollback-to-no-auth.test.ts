@@ -33,7 +33,7 @@ test('a rollback that would switch authentication off is rejected, and says what
   expect([status, live.gateway.config.hash, await ask(live)]).toEqual([409, before, 401])
   expect(body).toMatchObject({ code: 'switches-off', switchesOff: ['auth'] })
   expect(body.detail).toBe(
-    'the rollback would switch off what is on now: auth; nothing has changed. To do so on purpose: lender-gateway rollback --force, or POST /rollback?force',
+    'the rollback would switch off: auth; nothing has changed. To do so on purpose: lender-gateway rollback --force, or POST /rollback?force',
   )
 })
 
@@ -61,9 +61,9 @@ test('the page says in front of its button what it switches off, and the button 
   const still = await ask(live)
   const forced = await submitForm(action, { force, ...others })
 
-  expect(page.text).toContain('<strong>This switches off what is on now: auth.</strong>')
+  expect(page.text).toContain('<strong>This switches off: auth.</strong>')
   expect(page.text).toContain('<button type="submit">Roll back and switch off auth</button>')
-  expect(unforced.text).toContain('would switch off what is on now: auth')
+  expect(unforced.text).toContain('would switch off: auth')
   expect([unforced.status, still, forced.status, await ask(live)]).toEqual([409, 401, 303, 200])
 })
 

@@ -85,7 +85,7 @@ describe('top where there is no terminal', () => {
     const { code, err } = await runCommand(['top', '--admin', admin.url])
 
     expect(code).toBe(2)
-    expect(err).toContain('responds with what this version does not understand')
+    expect(err).toContain('responds in a form that this version does not know')
     expect(err).toContain(where)
   })
 })

@@ -63,7 +63,7 @@ const renderBreaker = (breaker: NonNullable<UpstreamStatus['breaker']>, at: numb
     state === 'open'
       ? `: nothing is sent${where === null ? '' : ' there'}`
       : state === 'half-open'
-        ? ': a few are sent, to see'
+        ? ': a few are sent, as a test'
         : ''
   const next = nextTry === null ? '' : `, tried again at ${formatTimeLeft(nextTry, at)}`
   return `${state.toUpperCase()}${where === null ? '' : ` ${where}`} since ${formatAgo(since, at)}${consequence}${next}${reason === null ? '' : `; ${reason}`}`

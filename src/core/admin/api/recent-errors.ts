@@ -41,7 +41,7 @@ export const recentErrorShape = asObject({ ...recentRequestMembers, kind: asWord
 export type RecentErrorView = Decoded<typeof recentErrorShape>
 
 export const describeUnmatched = ({ method, kind }: { method: string | null; kind: FailureKind | null }): string => {
-  if (method === null) return 'what could not be read'
+  if (method === null) return 'an unreadable request'
   if (kind === 'method-not-allowed') return method
   return `${method} ${kind === 'not-found' ? 'to none of the nine' : 'before it came to any of the nine'}`
 }

@@ -52,15 +52,18 @@ const renderFacts = (status: Status, at: number): string => {
     ['version', `${version}, Node ${node}, process ${pid}`],
     ['up', `${humanizeSeconds(uptimeSeconds)}, started ${formatInstant(at - uptimeSeconds * 1000)}`],
     ['config', `${config.hash}, loaded ${formatAgo(config.loadedAt, at)}, ${loadedBy}`],
-    ['before', previous === null ? 'none' : `${previous}, which rollback brings back`],
+    ['before', previous === null ? 'none' : `${previous}; return to it with: lender-gateway rollback`],
     ['file', `${differing.length === 0 ? file : differing.join(', ')}: ${renderFileState(config, at)}`],
-    ['log', dropped === 0 ? 'no lines dropped' : `${dropped} LINES DROPPED ${sinceStart}: its reader is too slow`],
+    [
+      'log',
+      dropped === 0 ? 'no lines dropped' : `${dropped} LINES DROPPED ${sinceStart}: the reader of the log is too slow`,
+    ],
   ]
   for (const { label, render } of statusFacts) {
     const text = render(status, at)
     if (text !== null) rows.push([label, text])
   }
-  if (retiring > 0) rows.push(['retiring', `${retiring} earlier: requests that began under it still run`])
+  if (retiring > 0) rows.push(['retiring', `${retiring} earlier: their requests are still under way`])
   return formatTable(rows)
 }
 
@@ -74,16 +77,17 @@ const loadCauses: Readonly<Record<string, string>> = {
 }
 
 const renderFileState = ({ fileDiffers, lastRejection, loadedBy, nextTry }: Status['config'], at: number): string => {
-  if (!fileDiffers) return 'says what runs'
+  if (!fileDiffers) return 'same as the running configuration'
   if (nextTry !== null)
-    return `DIFFERS from what runs: it is held back, see below; next try ${formatTimeLeft(nextTry, at)}`
-  if (lastRejection !== null) return 'DIFFERS from what runs: it was rejected, see below'
-  if (loadedBy === 'rollback') return 'DIFFERS from what runs: it was rolled back; reload takes it again'
-  return 'DIFFERS from what runs: it was not read yet; reload reads it now'
+    return `DIFFERS from the running configuration: held back, see below; next try ${formatTimeLeft(nextTry, at)}`
+  if (lastRejection !== null) return 'DIFFERS from the running configuration: rejected, see below'
+  if (loadedBy === 'rollback')
+    return 'DIFFERS from the running configuration: rolled back; apply it again with: lender-gateway reload'
+  return 'DIFFERS from the running configuration: not read yet; read it now with: lender-gateway reload'
 }
 
 const renderLastRejection = (rejection: NonNullable<Status['config']['lastRejection']>, at: number): string => {
-  const title = `rejected ${formatAgo(rejection.at, at)}; what ran before runs on`
+  const title = `rejected ${formatAgo(rejection.at, at)}; the running configuration stays in effect`
   return [title, ...firstLines(rejection.problems.map(formatProblem))].join('\n')
 }
 
@@ -92,7 +96,7 @@ const renderWarnings = (warnings: Status['warnings']): string =>
 
 const firstLines = (lines: readonly string[]): readonly string[] => {
   const more = lines.length - maxProblems
-  return [...lines.slice(0, maxProblems), ...(more > 0 ? [`and ${more} more: check shows all`] : [])]
+  return [...lines.slice(0, maxProblems), ...(more > 0 ? [`and ${more} more: see lender-gateway check`] : [])]
 }
 
 const certificateRows = (certificates: Status['certificates']): readonly TableRow[] => [

@@ -60,13 +60,13 @@ export const applyOrUndo = async (
 export const stoppingError: AdminError = {
   status: 503,
   code: 'stopping',
-  detail: 'the gateway is stopping: nothing is put into effect any more',
+  detail: 'the gateway is stopping: no command takes effect',
 }
 
 export const overrideHelp = {
-  help: 'The file is left alone, and its word holds again when the time is over. What is to stay belongs into the file.',
+  help: 'The file stays as it is, and applies again when the time is over. For a lasting change, edit the file.',
   exitCodes:
-    '0 done, 1 the gateway does not accept the command or a worker does not reply (it is not in effect then, and not tried again), 2 it could not be asked',
+    '0 done, 1 the gateway rejects the command or a worker does not reply (then nothing has changed), 2 the gateway did not respond',
 }
 
 export const overrideDefaults = {
@@ -75,7 +75,7 @@ export const overrideDefaults = {
   isAtomic: true,
   // Without `state`, any JSON object would pass: a missing `until` counts as null.
   responseShape: asObject({ state: asText, until: asNullable(asText) }),
-  rejectedText: 'does not accept it',
+  rejectedText: 'rejects the command',
 } as const
 
 export const overrideReasonPhrase = ({ reason }: { readonly reason: string | null }): string =>

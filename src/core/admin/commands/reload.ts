@@ -13,7 +13,7 @@ export const forceArgument = (help: string) => ({
   force: flagArgument('--force', help, 'true, or to be left out; nothing was done'),
 })
 
-const args = forceArgument('take it although no endpoint that it brings to a group can be reached')
+const args = forceArgument('apply the file although a group has new endpoints and none can be reached')
 
 interface ReloadCommandResult extends Omit<Exclude<ReloadOutcome, { result: 'rejected' }>, 'neverRan'> {
   readonly groups: readonly string[]
@@ -58,8 +58,8 @@ const reloadCommand: ReloadCommand = {
     return {
       title: force ? 'Reload the configuration by force?' : 'Reload the configuration?',
       what: paragraphs(
-        html`${reloader.file} is read again. It ${differs ? 'says something else than what' : 'is what'} runs now (${reloader.config.hash}).`,
-        'If it is sound, it takes effect at once, for new requests; those under way finish as they began. If anything in it is wrong, nothing changes, and the next page says what and where.',
+        html`${reloader.file} is read again. It ${differs ? 'differs from' : 'is'} the running configuration (${reloader.config.hash}).`,
+        'A valid file takes effect at once for new requests; requests under way finish under the earlier configuration. If the file has a problem, nothing changes, and the next page shows each problem with its line.',
         force ? forceWarning : preflightNotice(reloader),
       ),
       ttlMs: null,
@@ -71,18 +71,18 @@ const reloadCommand: ReloadCommand = {
     return isAdminError(outcome) ? outcome : toReloadResult(outcome)
   },
   cliText: (_, { from, to }) =>
-    from === to ? `unchanged: ${to} runs, and is what the file says` : `applied: ${from} → ${to}`,
+    from === to ? `unchanged: the file is the running configuration (${to})` : `applied: ${from} → ${to}`,
   links: { summary: () => ({ query: {}, words: 'Reload the file' }) },
 }
 
 export const reloadCommands: CommandGroup = {
   name: 'reload',
-  description: 'Have a running gateway read its file again; tell what changed, or every problem.',
+  description: 'Make a running gateway read its file again, and print what changed, or every problem.',
   choice: null,
   args,
   help: null,
   exitCodes:
-    '0 what the file says runs, 1 the file is rejected or a worker does not reply, and what ran before runs on, 2 it could not be asked',
+    '0 the file is in effect, 1 the file is rejected or a worker does not reply (then the running configuration stays in effect), 2 the gateway did not respond',
   examples: ['reload', 'reload --config /etc/lender-gateway/gateway.yaml', 'reload --force'],
   commands: [reloadCommand],
 }
@@ -103,10 +103,10 @@ export const getChangedGroups = async (changes: readonly ConfigChange[]): Promis
   (await import('../../config/diff/diff-reports.ts')).changedGroups(changes)
 
 export const neverRanText = (rejectedAt: string): string =>
-  `the edit that was rejected at ${rejectedAt} never ran, so it is not what was undone`
+  `the edit that was rejected at ${rejectedAt} never took effect, so the rollback has not undone it`
 
 function appliedText({ result, from, to, changes, groups, switchedOff, neverRan }: ReloadCommandResult): string {
-  if (result === 'unchanged') return `Nothing has changed: the file says what runs already (${to}).`
+  if (result === 'unchanged') return `Nothing has changed: the file is the running configuration (${to}).`
   const off = switchedOff.length > 0 ? ` Switched off: ${switchedOff.join(', ')}.` : ''
   const note = neverRan === null ? '' : ` Note that ${neverRanText(neverRan)}.`
   return `The configuration is ${to} now, and was ${from}: ${changesText(changes, groups)}.${off}${note}`
@@ -118,21 +118,21 @@ export const changesText = (changes: readonly ConfigChange[], groups: readonly s
 const preflightNotice = ({ config, state }: Reloader): HtmlValue =>
   config.reload.preflight === 'none'
     ? null
-    : html`Endpoints that it brings are tried first: when none of a group can be reached, nothing changes either.${
-        state.nextTryAt === null ? null : ' Just now an edit is held back.'
-      } <a href="${actionHref('reload', { force: 'true' })}">Take it without trying</a>`
+    : html`New endpoints are tried first: if none of a group can be reached, nothing changes either.${
+        state.nextTryAt === null ? null : ' An edit is held back now.'
+      } <a href="${actionHref('reload', { force: 'true' })}">Reload without trying them</a>`
 
-const forceWarning = html`<strong>What it brings is not tried:</strong> clients of a group whose endpoints are not there get errors from then on.`
+const forceWarning = html`<strong>New endpoints are not tried:</strong> if none of a group can be reached, its clients get errors.`
 
 const configurationRejected = {
   status: 422,
   code: 'configuration-rejected',
-  detail: 'the file cannot be taken; what ran before runs on',
+  detail: 'the file is rejected; the running configuration stays in effect',
 }
 
 const endpointsUnreachable = {
   status: 422,
   code: 'endpoints-not-reached',
   detail:
-    'no endpoint that the edit brings to a group was reached, or not the keys that it brings; what ran before runs on, and the edit is tried again',
+    'a group has new endpoints and none was reached, or new keys could not be fetched; the running configuration stays in effect, and the edit is tried again',
 }

@@ -25,7 +25,7 @@ const shownArgument = optionalArgument(
 )
 
 const rollbackArgs = {
-  ...forceArgument('go back although this switches off a protection, such as authentication or an enforced contract'),
+  ...forceArgument('roll back although this switches off a protection, such as authentication or an enforced contract'),
   from: shownArgument,
   to: shownArgument,
 }
@@ -49,16 +49,16 @@ const rollbackCommand: ReloadCommand<typeof rollbackArgs> = {
       title: 'Roll back the configuration?',
       what: [
         paragraphs(
-          lost.length > 0 && html`<strong>This switches off what is on now: ${lost.join(', ')}.</strong>`,
+          lost.length > 0 && html`<strong>This switches off: ${lost.join(', ')}.</strong>`,
           state.rejection !== null &&
             state.rejection.trigger !== 'rollback' &&
-            html`<strong>The edit that was rejected at ${formatTimeOfDay(state.rejection.at, epochMs())} never ran: it is not what this undoes.</strong>`,
+            html`<strong>The edit that was rejected at ${formatTimeOfDay(state.rejection.at, epochMs())} never took effect, so this does not undo it.</strong>`,
           html`The configuration before this one takes effect at once: ${previous.config.hash} instead of ${running.config.hash}, ${changesText(changes, groups)}.`,
         ),
         html`<ul>${changes.slice(0, maxShownChanges).map(changeItem)}${more > 0 ? html`<li>${more} more</li>` : null}</ul>\n`,
         paragraphs(
-          html`${file} is left alone, so it says something else than what runs. It is taken again when it changes, or at a reload.`,
-          html`What comes back runs with ${keptText(changes)}.`,
+          html`${file} stays as it is, and then differs from the running configuration. The gateway reads it when it changes, or at a reload.`,
+          html`The earlier configuration runs with ${keptText(changes)}.`,
         ),
       ],
       ttlMs: null,
@@ -78,8 +78,8 @@ const rollbackCommand: ReloadCommand<typeof rollbackArgs> = {
   },
   cliText: (_, { from, to, changes, neverRan }) =>
     from === to
-      ? `unchanged: ${to} runs, and is what ran before`
-      : `rolled back: ${from} → ${to}, with ${keptText(changes)}; ${neverRan === null ? 'the file is left alone, and reload takes it again' : neverRanText(neverRan)}`,
+      ? `unchanged: the configuration before is the running one (${to})`
+      : `rolled back: ${from} → ${to}, with ${keptText(changes)}; ${neverRan === null ? 'the file stays as it is; apply it again with: lender-gateway reload' : neverRanText(neverRan)}`,
   plainErrors: ['nothing-to-roll-back', 'switches-off'],
   links: {
     summary: ({ previous }) => (previous === null ? null : { query: {}, words: `Roll back to ${previous}` }),
@@ -88,16 +88,16 @@ const rollbackCommand: ReloadCommand<typeof rollbackArgs> = {
 
 export const rollbackCommands: CommandGroup = {
   name: 'rollback',
-  description: 'Have a running gateway go back to the configuration that it ran before.',
+  description: 'Make a running gateway return to the configuration before.',
   choice: null,
   args: rollbackArgs,
   help: [
     'Clients, certificates, keys and tokens stay as they are now.',
     ...notes.map(({ help }) => help),
-    'The file is left alone. It is taken again when its content changes, on SIGHUP and by reload.',
+    'The file stays as it is. The gateway reads it again when its content changes, on SIGHUP and by reload.',
   ].join('\n'),
   exitCodes:
-    '0 the configuration before runs again, 1 there is none, it would switch a protection off, or it cannot be put into effect, 2 it could not be asked',
+    '0 the configuration before is in effect, 1 there is none, it would switch a protection off, or it cannot take effect, 2 the gateway did not respond',
   examples: ['rollback', 'rollback --force', 'rollback --format json'],
   commands: [rollbackCommand],
 }
@@ -114,13 +114,13 @@ const formatValue = (of: unknown): string => truncate(of === null ? 'not set' : 
 /** `hasEndedTries`: the rollback ended the retries of an edit that was held back. */
 const nothingToRollBack = ({ state: { isFirst, rejection } }: Reloader, hasEndedTries = false): AdminError => {
   const why = isFirst
-    ? 'what runs is the first configuration since the start'
-    : 'the configuration before differs only in what a rollback leaves as it is: clients, certificates, keys and tokens'
+    ? 'the running configuration is the first since the start'
+    : 'the configuration before differs only in clients, certificates, keys and tokens, which a rollback does not change'
   const note = hasEndedTries
-    ? '; the edit that was held back never ran, and is tried no more: put the file right, or have reload try it again'
+    ? '; the edit that was held back never took effect, and is not tried again: correct the file, or run lender-gateway reload'
     : rejection === null || rejection.trigger === 'rollback'
       ? ''
-      : `; the edit that was rejected at ${formatTime(rejection.at)} never ran, so nothing of it is to be undone`
+      : `; the edit that was rejected at ${formatTime(rejection.at)} never took effect, so there is nothing to undo`
   return { status: 409, code: 'nothing-to-roll-back', detail: `nothing to roll back: ${why}${note}` }
 }
 
@@ -130,14 +130,14 @@ const rejectOutdatedPage = (
 ): AdminError | null => {
   const next = previous?.config.hash ?? null
   if ((from ?? hash) === hash && (to ?? next) === next) return null
-  const now = `now ${hash} runs, and ${next === null ? 'there is nothing to roll back' : `a rollback brings back ${next}`}`
-  const shown = `the page showed a rollback from ${from ?? 'what runs'} to ${to ?? 'what ran before'}`
+  const now = `now ${hash} runs, and ${next === null ? 'there is nothing to roll back' : `a rollback returns to ${next}`}`
+  const shown = `the page showed a rollback from ${from ?? 'the running configuration'} to ${to ?? 'the configuration before'}`
   return { status: 409, code: 'outdated-page', detail: `${shown}, but ${now}: nothing was done; open the page again` }
 }
 
 const switchesOffError = ({ switchesOff }: UnforcedRollback): AdminError => ({
   status: 409,
   code: 'switches-off',
-  detail: `the rollback would switch off what is on now: ${switchesOff.join(', ')}; nothing has changed. To do so on purpose: lender-gateway rollback --force, or POST /rollback?force`,
+  detail: `the rollback would switch off: ${switchesOff.join(', ')}; nothing has changed. To do so on purpose: lender-gateway rollback --force, or POST /rollback?force`,
   extensions: { switchesOff },
 })

@@ -7,4 +7,4 @@ export const breakerPhrase = (
 ): string => `the circuit breaker of ${name} is ${breaker.state}${wherePhrase(breaker)}`
 
 export const nextTryDetails = ({ openForMs }: { readonly openForMs: number | null }, at: number): readonly string[] =>
-  openForMs === null ? [] : [`the first request after ${formatTimeOfDay(at + openForMs, at)} tries whether it is well`]
+  openForMs === null ? [] : [`the first request after ${formatTimeOfDay(at + openForMs, at)} is sent as a test`]

@@ -121,7 +121,7 @@ const staleAddressFinding = (group: Group, { url, outdated }: EndpointReport, in
   if (outdated === null) return []
   const facts = { ...outdated, url, endpoints: [url], command: tryCommandLine(group, inputs) }
   return finding('name-not-found', 'warning', sideKey(group, 'primary'), facts, ({ url, reason }) => [
-    `the name of ${url} is not found any more: ${reason}; requests still go to the last address that was found`,
+    `the host name of ${url} cannot be resolved any more: ${reason}; requests still go to its last known address`,
   ])
 }
 
@@ -141,11 +141,11 @@ const recoveredFailureFinding = (group: Group, { url, lastFailure }: EndpointRep
 
 const outagePhrase = (endpoint: EndpointReport, at: number): string | null => {
   const { state, ejectedForMs, failingSince, onProbation } = endpoint
-  const although = isServing(endpoint) ? ', and responds all the same' : ''
+  const although = isServing(endpoint) ? ', but still responds' : ''
   if (state.name === 'down') return `it is down: ${state.reason}${although}`
-  if (state.name === 'failing') return 'no request to it goes well any more'
+  if (state.name === 'failing') return 'its last requests failed'
   if (state.name === 'up' && onProbation && failingSince !== null)
-    return 'no request to it has gone well since it was ejected'
+    return 'no request to it has succeeded since it was ejected'
   if (state.name !== 'ejected') return null
   const until = ejectedForMs === null ? '' : ` until ${formatTime(at + ejectedForMs)}`
   return `it is ejected${until}: ${state.reason}${although}`

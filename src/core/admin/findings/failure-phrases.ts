@@ -129,7 +129,7 @@ export const ownerDetails = (
     ({ how }) => how,
   ).map((same) => {
     const urls = same.map(({ url }) => url)
-    return `for the owner of ${joinWithAnd(urls)} to mend: ${same[0].how}`
+    return `the owner of ${joinWithAnd(urls)} must fix this: ${same[0].how}`
   })
 
 const findHow = ({ lastFailure, failingSince, succeededAt }: EndpointReport, loadedAt: number): string | null => {

@@ -20,7 +20,7 @@ const lateMs = 500
 const fullHeap = 0.9
 
 const notServingText: Readonly<Record<NotServingReason | 'draining', string>> = {
-  draining: 'the gateway stops: it finishes what runs, and /ready says no',
+  draining: 'the gateway is stopping: it finishes requests under way, and /ready says no',
   starting: 'no client is served: the gateway is starting',
   'not-listening': 'no client is served: the public listener is closed; restart the gateway',
   'no-worker': 'no client is served: no worker is ready',
@@ -39,7 +39,7 @@ export const eventLoopFindings: FindingSource = ({ report }) =>
     if (delayMs === null || delayMs.p99 < lateMs) return []
     const facts = { process, ms: Math.round(delayMs.p99), command: commandLine('top') }
     return finding('event-loop-late', 'warning', 'process', facts, ({ process, ms }) => [
-      `the event loop${process === 'gateway' ? '' : ` of ${process}`} is up to ${formatDuration(ms)} late: something keeps the process from its work`,
+      `the event loop${process === 'gateway' ? '' : ` of ${process}`} is up to ${formatDuration(ms)} late: the process or the machine is overloaded`,
     ])
   })
 
@@ -57,7 +57,7 @@ export const logFindings: FindingSource = ({ droppedLines: lines }) =>
     ? []
     : [
         finding('log-lines-dropped', 'notice', 'log', { lines }, (facts) => [
-          `${facts.lines} log lines were dropped ${sinceStart}: their reader is too slow`,
+          `${facts.lines} log lines were dropped ${sinceStart}: the reader of the log is too slow`,
         ]),
       ]
 
@@ -89,7 +89,7 @@ export const configFindings: FindingSource = ({ file, loadedAt }) => {
   if (differing.length === 0) return []
   const command: CommandLine = { words: ['diff', name], target: 'file' }
   return finding('file-differs', 'notice', 'config', { edit, rolledBack, command }, ({ edit, rolledBack }) => [
-    `${edit} ${rolledBack ? 'was rolled back, and reload takes it again' : 'was not read yet, and reload reads it'}`,
+    `${edit} ${rolledBack ? 'was rolled back; apply it again with: lender-gateway reload' : 'was not read yet; read it now with: lender-gateway reload'}`,
   ])
 }
 
@@ -98,10 +98,10 @@ const rejectionPhrase = (
   { rejection, rolledBack, nextTryAt }: FindingInputs['file'],
   loadedAt: number,
 ): string => {
-  if (rejection?.trigger === 'rollback') return 'a rollback was rejected, and what ran before runs on'
-  if (nextTryAt !== null) return `${edit} is held back, and what ran before runs on`
+  if (rejection?.trigger === 'rollback') return 'a rollback was rejected, and the running configuration stays in effect'
+  if (nextTryAt !== null) return `${edit} is held back, and the running configuration stays in effect`
   const isOlderThanRollback = rolledBack && rejection !== null && rejection.at < loadedAt
-  return `${edit} was rejected, and ${isOlderThanRollback ? 'never ran' : 'what ran before runs on'}`
+  return `${edit} was rejected, and ${isOlderThanRollback ? 'never took effect' : 'the running configuration stays in effect'}`
 }
 
 /** Of several authorities for client certificates, the first that expires. */

@@ -128,7 +128,7 @@ type Consequence = (names: readonly Group[], inputs: FindingInputs) => string
 const consequences: Readonly<Record<GroupClients['primary'], Consequence>> = {
   all: (names, inputs) => failingOperations(names, inputs, (what) => `every request to ${what} fails`),
   some: (names, inputs) =>
-    failingOperations(names, inputs, (what) => `requests to ${what} fail, but for clients that are on the candidate`),
+    failingOperations(names, inputs, (what) => `requests to ${what} fail, except for clients on the candidate`),
   none: () => '; every client is on the candidate, which has no primary to fall back on',
 }
 
@@ -160,7 +160,9 @@ const outageDetails = (names: readonly Group[], inputs: FindingInputs): readonly
     ...names.flatMap((each) => breakerText(each, report, at)),
     // If no endpoint has ever responded, the last edit may have brought a wrong address.
     ...(undoableEditAt !== null && endpoints.every(({ succeededAt }) => succeededAt === null)
-      ? [`no request has gone well there yet: rollback undoes the last edit, of ${formatTimeOfDay(undoableEditAt, at)}`]
+      ? [
+          `no request there has succeeded yet: lender-gateway rollback undoes the last edit, of ${formatTimeOfDay(undoableEditAt, at)}`,
+        ]
       : []),
     ...ownerDetails(endpoints.slice(0, maxEndpoints), inputs),
   ]

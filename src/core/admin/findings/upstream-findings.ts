@@ -73,10 +73,7 @@ const breakerFinding = (group: Group, causes: readonly ErrorCount[], inputs: Fin
     sideKey(group, 'primary'),
     facts,
     ({ group, breaker, ...facts }, at) => {
-      const does =
-        breaker.state === 'open'
-          ? 'so nothing is sent to it'
-          : 'so only a few requests are sent, to find out whether it is well'
+      const does = breaker.state === 'open' ? 'so nothing is sent to it' : 'so only a few requests are sent, as a test'
       const why = facts.why === undefined ? '' : `, because ${facts.why}`
       return [
         `${breakerPhrase(group, breaker)}, ${does}${why}${rejectedPhrase(facts.rejected)}`,

@@ -37,7 +37,7 @@ export const callAdmin = async (target: AdminTarget, adminRequest: AdminRequest)
   // Another gateway may listen at a guessed address, and would run the command.
   if (adminRequest.method !== 'GET' && target.isDefaultAddress)
     throw cliError(
-      `${target.fallbackReason}, so it is not known which gateway is meant: give --config FILE or --admin URL`,
+      `${target.fallbackReason}, so the command may reach another gateway: give --config FILE or --admin URL`,
     )
   const { status, date, text } = await callAdminRaw(target, adminRequest)
   const body = parseJson(text)
@@ -80,7 +80,7 @@ export const decodeResponse = <T>(target: AdminTarget, body: unknown, decoder: D
     const reported = versions.find((value) => typeof value === 'string')?.slice(0, 100) ?? version()
     const remedy = reported === version() ? 'compare the versions' : `it is ${versionMismatch(reported)}`
     throw cliError(
-      `${targetUrl(target)} responds with what this version does not understand: ${error.message}; ${remedy}`,
+      `${targetUrl(target)} responds in a form that this version does not know: ${error.message}; ${remedy}`,
     )
   }
 }

@@ -55,7 +55,7 @@ export const rejectedError = (target: AdminTarget, path: string, status: number,
   const { token, file } = target
   if (getMember(body, 'code') === 'certificate-required')
     return cliError(
-      `${url} lets in by a certificate alone, and this command shows none: ask with curl --cert and --key, or give the operator a token in admin.tokens`,
+      `${url} asks for a client certificate, and this command has none: ask with curl --cert and --key, or give the operator a token in admin.tokens`,
     )
   if (status === 401) {
     const orInFile = file === null ? '' : `, or admin.token in ${file}`
@@ -63,17 +63,19 @@ export const rejectedError = (target: AdminTarget, path: string, status: number,
     const isFromFile = token.from.startsWith('admin.token')
     const hint = isFromFile
       ? `: it may run with an older one; set ${tokenEnvironmentVariable}`
-      : ': it has no such token, or has it no more; its log says why, as "operator token rejected"'
+      : ': the token is unknown or was removed; its log says why, in the line "operator token rejected"'
     return cliError(`${url} rejects the token of ${token.from}${hint}`)
   }
   const detail = getMember(body, 'detail')
   const detailText = typeof detail === 'string' ? `: ${detail.slice(0, 300)}` : ''
   if (status === 403 && getMember(body, 'code') === 'insufficient-scope')
-    return cliError(`${url} knows the token of ${token?.from ?? 'this command'}, which is not for ${path}${detailText}`)
+    return cliError(
+      `${url} knows the token of ${token?.from ?? 'this command'}, whose scope does not allow ${path}${detailText}`,
+    )
   if (status === 421) return cliError(`${url} does not serve that name (421)${detailText}`)
   if (status === 404)
     return cliError(`${url} has no ${path} (404): is that the admin listener, and not the public one?`)
-  if (status >= 300 && status < 400) return cliError(`${url} sends elsewhere (${status}), and is not followed`)
+  if (status >= 300 && status < 400) return cliError(`${url} redirects (${status}), which this command does not follow`)
   return cliError(`${url} ${status < 500 ? 'rejects' : 'fails at'} ${path} (${status})${detailText}`)
 }
 

@@ -7,7 +7,7 @@ import { formatJson } from '../render/output.ts'
 
 export const createCheckCommand = (fileChecks: readonly FileCheck[]): Command => {
   const check = new Command('check')
-    .description('Check a configuration file, offline without --online, and print every problem at once.')
+    .description('Check a configuration file and print every problem at once; without --online it connects to nothing.')
     .argument('[FILE]', `the file (default: ${JSON.stringify(defaultConfigFile)})`)
     .option('--config <FILE>', 'the file, as the other commands take it')
     .option(
@@ -45,7 +45,7 @@ export const createCheckCommand = (fileChecks: readonly FileCheck[]): Command =>
 
 // Findings about a failing endpoint name this command: without the line, problems of the file read as the cause.
 const notTried =
-  'lender-gateway: nothing was tried, because the file has problems; how the endpoints of a running gateway do: lender-gateway status\n'
+  'lender-gateway: no endpoint was tried, because the file has problems; for the endpoints of a running gateway: lender-gateway status\n'
 
 const renderHelp = (checks: readonly FileCheck[]): string =>
   `${checks.map(({ help }) => help).join('')}

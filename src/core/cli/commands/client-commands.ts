@@ -6,7 +6,7 @@ export const createClientCommand = (name: string, description: string, formatOpt
   new Command(name)
     .description(description)
     .option('--config <FILE>', 'the configuration file that names the admin listener', defaultConfigFile)
-    .option('--admin <URL>', 'the admin listener, in place of what the file says')
+    .option('--admin <URL>', "the admin listener, in place of the file's")
     .addOption(formatOption)
 
 export const clientCommandHelp = (exitCodes: string, ...examples: readonly string[]): string => `
@@ -22,7 +22,7 @@ export const runClientCommand = async (run: () => Promise<number>): Promise<void
 }
 
 const statusHelp = clientCommandHelp(
-  `0 it responded, 2 it could not be asked (not reachable, token rejected, wrong usage)
+  `0 the gateway responded, 2 it did not (not reachable, token rejected, wrong usage)
 With --ready: 0 ready, 1 not ready or not reachable, 2 wrong usage alone. It takes no token`,
   'status',
   'status --admin https://gateway-1.internal:9901 --format json',
@@ -30,7 +30,7 @@ With --ready: 0 ready, 1 not ready or not reachable, 2 wrong usage alone. It tak
 )
 
 export const createStatusCommand = (): Command =>
-  createClientCommand('status', 'Show what a running gateway does, or ask whether it is ready.')
+  createClientCommand('status', 'Show the state of a running gateway, or ask whether it is ready.')
     .option('--ready', 'ask only whether it is ready: for health checks')
     .addHelpText('after', statusHelp)
     .action(async ({ ready, ...options }: ClientCommandOptions & { readonly ready?: true }) => {
@@ -43,16 +43,16 @@ FILE is read here, with the environment and the secrets of the user who runs the
 something else. Secrets are never shown, only that they differ. Without FILE, the file of --config; with FILE and no --config, FILE names
 the admin listener as well.
 ${clientCommandHelp(
-  '0 the file says what runs, 1 it differs or has problems, 2 the file cannot be read or the gateway could not be asked',
+  '0 no difference, 1 the file differs or has problems, 2 the file cannot be read or the gateway did not respond',
   'diff',
   'diff next.yaml --config config/gateway.yaml',
 )}`
 
 export const createDiffCommand = (): Command => {
-  const command = createClientCommand('diff', 'Tell what differs between what runs and a file, group by group.')
+  const command = createClientCommand('diff', 'Compare the running configuration with a file, group by group.')
   return command
-    .argument('[FILE]', 'the file to compare with what runs')
-    .option('--live', 'also tell how it stands just now with the groups that differ')
+    .argument('[FILE]', 'the file to compare with the running configuration')
+    .option('--live', 'also show the state of the groups that differ')
     .addHelpText('after', diffHelp)
     .action((file: string | undefined, options: ClientCommandOptions & { readonly live?: true }) => {
       const config = command.getOptionValueSource('config') === 'default' ? (file ?? options.config) : options.config

@@ -58,8 +58,8 @@ const toDiffJson = (
 ) => ({ same: from === null ? null : from === to, file, from, to, changes, problems })
 
 const renderDiff = (file: string, from: string, to: string, changes: readonly ConfigChange[]): string => {
-  if (from === to) return `no difference: ${file} says what runs (hash ${to})\n`
+  if (from === to) return `no difference: ${file} is the running configuration (hash ${to})\n`
   const changesSection =
     changes.length === 0 ? 'nothing that can be shown: the gateway is of another version\n' : renderChanges(changes)
-  return `what runs ${from} → ${file} ${to}\n\n${changesSection}`
+  return `running ${from} → ${file} ${to}\n\n${changesSection}`
 }

@@ -14,10 +14,10 @@ type HashKeyOptions = Readonly<{ id?: string; operator?: string; scope: Operator
 
 export const createHashKeyCommand = (): Command =>
   new Command('hash-key')
-    .description('Make a key of a client or a token of an operator, and what the configuration recognizes it by.')
-    .option('--id <keyId>', 'what the key begins with, and is found by; made at random when left out', parseKeyId)
+    .description('Make a key of a client or a token of an operator, and its hash for the configuration.')
+    .option('--id <keyId>', 'the id that the key begins with (default: random)', parseKeyId)
     .addOption(new Option('--operator <NAME>', 'make a token of an operator, for admin.tokens').conflicts('id'))
-    .addOption(new Option('--scope <SCOPE>', 'what the token is good for').choices(operatorScopes).default('read'))
+    .addOption(new Option('--scope <SCOPE>', 'the scope of the token').choices(operatorScopes).default('read'))
     .addHelpText('after', hashKeyHelp)
     .action(async ({ id: requestedId, operator, scope }: HashKeyOptions, command: Command) => {
       if (operator === undefined && command.getOptionValueSource('scope') === 'cli')

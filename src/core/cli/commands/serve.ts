@@ -146,7 +146,7 @@ const explainListenError = ({ code, target }: ListenError, config: Config): Erro
   if (key === undefined) return undefined
   const noSuchAddress = `this machine has no such address; change ${key}.host`
   const reasons: Readonly<Record<string, string>> = {
-    EADDRINUSE: `another process does; stop it, or change ${key}.port`,
+    EADDRINUSE: `another process listens there; stop it, or change ${key}.port`,
     EACCES: `not permitted; ports below 1024 need a privilege, or change ${key}.port`,
     EADDRNOTAVAIL: noSuchAddress,
     ENOTFOUND: noSuchAddress,

@@ -10,7 +10,7 @@ Both sides' responses to each copied request are compared as candidate.shadow.co
 ids of requests to look for in the logs. Values are shown only with compare.examples: true. Counts start again with another comparison, and
 when the gateway starts.
 ${clientCommandHelp(
-  '0 printed, 1 nothing of this group is compared, 2 the gateway could not be asked (not reachable, token rejected, wrong usage)',
+  '0 printed, 1 nothing of this group is compared, 2 the gateway did not respond (not reachable, token rejected, wrong usage)',
   'shift report risk',
   'shift report risk --admin https://gateway-1.internal:9901 --format json',
 )}`

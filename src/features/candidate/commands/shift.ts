@@ -198,7 +198,7 @@ export const shiftCommands: CommandGroup = {
   help: `Without an option, it shows the present share. A share of --to ends by itself (${formatDuration(defaultShiftMs)} unless --for says otherwise). Then the file decides again: its share,
 or its steps, which continue from the share that was reached. --abort has no end. A lasting change belongs in the file.`,
   exitCodes:
-    '0 done, 1 the gateway does not accept it or a worker does not reply (it is not in effect then, and not tried again), 2 it could not be asked',
+    '0 done, 1 the gateway rejects the command or a worker does not reply (then nothing has changed), 2 the gateway did not respond',
   examples: ['shift risk', 'shift risk --to 25% --for 2h --reason "CHG-4711"', 'shift risk --abort'],
   showsWithoutOption: true,
   commands: [shiftCommand],

@@ -60,7 +60,7 @@ export const sendAdminError = (
 export const toSentence = (reason: string): string => `${reason.charAt(0).toUpperCase()}${reason.slice(1)}.`
 
 const errorPage = ({ status, detail, problems = [] }: AdminError, instance: InstanceConfig | null): Html => {
-  const title = status < 500 ? 'Rejected' : 'Not done as asked'
+  const title = status < 500 ? 'Rejected' : 'Failed'
   return renderLayout({
     title,
     instance,
@@ -131,7 +131,7 @@ export const parseForm = (request: FastifyRequest): URLSearchParams | AdminError
 const forgedForm: AdminError = {
   status: 403,
   code: 'form-not-from-here',
-  detail: 'this form was not made for your session, or its session is over: nothing was done; open the page again',
+  detail: 'your session is over, or this form belongs to another session: nothing was done; open the page again',
 }
 
 /** Null: the listener asks for no credential. */

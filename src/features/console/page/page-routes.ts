@@ -98,6 +98,6 @@ const fields = {
 const tooManyStreams: AdminError = {
   status: 503,
   code: 'too-many-streams',
-  detail: `${maxStreams} pages are kept up to date already, or this process is about to leave: close one, or load the page again`,
+  detail: `${maxStreams} pages are live already, or this process is stopping: close one, or load the page again`,
   headers: { 'Retry-After': '5' },
 }

@@ -96,12 +96,12 @@ const loginUnavailable: AdminError = {
   status: 403,
   code: 'no-login',
   detail:
-    'others on the network could read a token that is sent here, because this connection has no TLS and does not come by loopback: use a tunnel to 127.0.0.1, or set admin.tls',
+    'this connection has no TLS and does not come by loopback, so others on the network could read the token: use a tunnel to 127.0.0.1, or set admin.tls',
 }
 
 /** A browser that has kept the cookie shows the overview instead of the form. */
 const cookieLost =
-  'the token was right, but the browser has not kept the cookie of the session: it keeps one that comes by https, or from localhost or 127.0.0.1'
+  'the token was right, but the browser did not store the cookie of the session: it does so only over https, or from localhost or 127.0.0.1'
 
 /** A token with the scope `metrics` opens no session. */
 export const hasLogin = (admin: AdminConfig, proofs: Pick<OperatorProofs, 'tokenScopes'>): boolean =>
@@ -109,7 +109,7 @@ export const hasLogin = (admin: AdminConfig, proofs: Pick<OperatorProofs, 'token
     includesScope(scope, 'read'),
   )
 
-const wrongToken: AdminError = { status: 403, code: 'wrong-token', detail: 'this is the token of no operator' }
+const wrongToken: AdminError = { status: 403, code: 'wrong-token', detail: 'no operator has this token' }
 
 const tokenOfAScraper: AdminError = {
   status: 403,

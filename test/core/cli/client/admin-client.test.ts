@@ -115,7 +115,7 @@ describe('a response', () => {
     const admin = await scriptedAdmin((response) => void response.writeHead(307, { Location: `${other.url}/` }).end())
 
     expect(await failureOf(adminTarget(admin.port, { token: known }))).toBe(
-      `${admin.url} sends elsewhere (307), and is not followed`,
+      `${admin.url} redirects (307), which this command does not follow`,
     )
     expect(other.received).toEqual([])
   })
@@ -157,7 +157,7 @@ describe('a rejection names what to do', () => {
   const why = 'auditor has the scope read: this takes the scope operate'
   const tooNarrow = { code: 'insufficient-scope', detail: why }
   const byCertificate =
-    'lets in by a certificate alone, and this command shows none: ask with curl --cert and --key, or give the operator ' +
+    'asks for a client certificate, and this command has none: ask with curl --cert and --key, or give the operator ' +
     'a token in admin.tokens'
 
   test.each<[number, object, Partial<AdminTarget>, string]>([
@@ -167,13 +167,13 @@ describe('a rejection names what to do', () => {
       401,
       detail,
       { token: known },
-      `rejects the token of ${of}: it has no such token, or has it no more; its log says why, as "operator token rejected"`,
+      `rejects the token of ${of}: the token is unknown or was removed; its log says why, in the line "operator token rejected"`,
     ],
     [401, detail, older, `rejects the token of admin.token in a.yaml: it may run with an older one; set ${of}`],
     [401, { code: 'certificate-required' }, {}, byCertificate],
     [401, { code: 'certificate-required' }, { token: known }, byCertificate],
     [403, detail, {}, 'rejects /status (403): because \\x1b[31mred'],
-    [403, tooNarrow, { token: known }, `knows the token of ${of}, which is not for /status: ${why}`],
+    [403, tooNarrow, { token: known }, `knows the token of ${of}, whose scope does not allow /status: ${why}`],
     [404, detail, {}, 'has no /status (404): is that the admin listener, and not the public one?'],
     [421, detail, {}, 'does not serve that name (421): because \\x1b[31mred'],
     [500, detail, {}, 'fails at /status (500): because \\x1b[31mred'],

@@ -42,7 +42,12 @@ const diff = async (body: unknown, file: string, ...args: readonly string[]) => 
 describe('diff', () => {
   test('exits with 0 when the file is what runs', async () => {
     expect(await diff(runs, configFileWith(text('http://a')))).toEqual({
-      ...{ code: 0, asked: ['GET /config'], err: '', out: `no difference: FILE says what runs (hash ${runs.hash})\n` },
+      ...{
+        code: 0,
+        asked: ['GET /config'],
+        err: '',
+        out: `no difference: FILE is the running configuration (hash ${runs.hash})\n`,
+      },
     })
   })
 
@@ -52,7 +57,7 @@ describe('diff', () => {
     expect(await diff(runs, configFileWith(next))).toMatchObject({
       code: 1,
       err: '',
-      out: `what runs ${runs.hash} → FILE ${validConfig(next).hash}
+      out: `running ${runs.hash} → FILE ${validConfig(next).hash}
 
 market
   endpoints  http://a → http://b
@@ -182,7 +187,7 @@ describe('diff --live', () => {
   drill('and of groups that do not differ, nothing', async () => {
     const { out } = await diff({ ...runs, ...standing }, configFileWith(text('http://a')), '--live')
 
-    expect(out).toBe(`no difference: FILE says what runs (hash ${runs.hash})\n`)
+    expect(out).toBe(`no difference: FILE is the running configuration (hash ${runs.hash})\n`)
   })
 
   drill('JSON has it by group', async () => {

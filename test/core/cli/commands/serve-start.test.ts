@@ -71,8 +71,8 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
 )
 
 test.each([
-  ['listen', 'EADDRINUSE', 'another process does; stop it, or change listen.port'],
-  ['admin', 'EADDRINUSE', 'another process does; stop it, or change admin.port'],
+  ['listen', 'EADDRINUSE', 'another process listens there; stop it, or change listen.port'],
+  ['admin', 'EADDRINUSE', 'another process listens there; stop it, or change admin.port'],
   ['listen', 'EACCES', 'not permitted; ports below 1024 need a privilege, or change listen.port'],
   ['listen', 'EADDRNOTAVAIL', 'this machine has no such address; change listen.host'],
 ] as const)('where %s gets %s, the command fails with what to do', async (key, code, why) => {

@@ -172,8 +172,8 @@ test.each([
 // serve-start.test.ts has the reasons and their words. Of a name, the error of the system has the address alone; no
 // machine has the last one, which is for documentation (RFC 5737).
 drill.each([
-  ['listen', '127.0.0.1', 'another process does; stop it, or change listen.port'],
-  ['admin', 'localhost', 'another process does; stop it, or change admin.port'],
+  ['listen', '127.0.0.1', 'another process listens there; stop it, or change listen.port'],
+  ['admin', 'localhost', 'another process listens there; stop it, or change admin.port'],
   ['listen', '192.0.2.1', 'this machine has no such address; change listen.host'],
 ])('that %s cannot be on %s is one clear line and exit code 1', async (key, host, why) => {
   const port = await listen(createServer(), host === 'localhost' ? host : '127.0.0.1')

@@ -29,14 +29,16 @@ test('an edit is taken, rolled back, held back while its endpoint cannot be reac
   expect(unchanged.out).toMatch(/^unchanged: /)
   expect(back.out).toMatch(/^rolled back: .*\n\nmarket\n/)
   expect(back.out).toContain(`\n  endpoints  ${url} → sandbox\n`)
-  expect(behind.out).toContain('DIFFERS from what runs: it was rolled back; reload takes it again\n')
+  expect(behind.out).toContain(
+    'DIFFERS from the running configuration: rolled back; apply it again with: lender-gateway reload\n',
+  )
   expect(held).toMatchObject({ code: 1, err: expect.stringContaining('it is tried again') })
   const why = 'no endpoint of market that the edit brings can be reached\n'
   expect(held.out).toMatch(/^\S+:1:\d+ upstreams\.market\.endpoints: /)
   for (const line of [why, `    found    ${gone} `, '    hint     reload --force takes it all the same\n'])
     expect(held.out).toContain(line)
-  expect(waiting.out).toContain('DIFFERS from what runs: it is held back, see below; next try 2')
+  expect(waiting.out).toContain('DIFFERS from the running configuration: held back, see below; next try 2')
   expect(waiting.out).toContain(why)
   expect(forced).toMatchObject({ code: 0, err: '' })
-  expect(after.out).toContain(': says what runs\n')
+  expect(after.out).toContain(': same as the running configuration\n')
 })

@@ -76,10 +76,10 @@ for all groups
   test.each<[string, object, number, { code: number; out: string; err: string }]>([
     ['warnings', { ...applied, changes: [], warnings: [problem] }, 200, { code: 0, err: '', out: warned }],
     [
-      'that the file is what runs',
+      'that the file is the running configuration',
       { ...applied, result: 'unchanged', to: kept, changes: [] },
       200,
-      { code: 0, err: '', out: `unchanged: ${kept} runs, and is what the file says\n` },
+      { code: 0, err: '', out: `unchanged: the file is the running configuration (${kept})\n` },
     ],
     ['the problems of a file that is rejected', rejected, 422, { code: 1, err: `${rejects}\n`, out: all }],
     ['that an edit is tried again', held, 422, { code: 1, err: `${rejects}${again}\n`, out: all }],
@@ -117,27 +117,28 @@ for all groups
 
     expect({ code, out }).toEqual({ code: 2, out: '' })
     expect(err).toBe(
-      `lender-gateway: http://gateway responds with what this version does not understand: ${message}; compare the versions\n`,
+      `lender-gateway: http://gateway responds in a form that this version does not know: ${message}; compare the versions\n`,
     )
   })
 })
 
 describe('rollback', () => {
   const back = 'rolled back: 9b02c7d11e55 → 3f1c0a9be2d4, with clients, certificates, keys and tokens as they are now; '
-  const alone = 'the file is left alone, and reload takes it again\n'
+  const alone = 'the file stays as it is; apply it again with: lender-gateway reload\n'
   const changes = [ofMarket('endpoints', ['sandbox'], ['http://a'])]
-  const neverRan = 'the edit that was rejected at 2026-11-21T02:04:10.000Z never ran, so it is not what was undone\n'
+  const neverRan =
+    'the edit that was rejected at 2026-11-21T02:04:10.000Z never took effect, so the rollback has not undone it\n'
 
   test.each([
     ['what runs again', { changes }, `${alone}\nmarket\n  endpoints  sandbox → http://a\n`],
-    ['that a rejected edit is not what was undone', { neverRan: '2026-11-21T02:04:10.000Z', changes: [] }, neverRan],
+    ['that it has not undone a rejected edit', { neverRan: '2026-11-21T02:04:10.000Z', changes: [] }, neverRan],
   ])('prints %s', async (_, more, out) => {
     expect(await run('rollback', { ...applied, ...more })).toEqual({ code: 0, err: '', out: back + out })
   })
 
   test.each([
-    ['nothing-to-roll-back', 'nothing to roll back: what runs is the first configuration since the start'],
-    ['switches-off', 'the rollback would switch off what is on now: auth'],
+    ['nothing-to-roll-back', 'nothing to roll back: the running configuration is the first since the start'],
+    ['switches-off', 'the rollback would switch off: auth'],
   ])('exits with 1 and the words of the gateway: %s', async (code, detail) => {
     expect(await run('rollback', { code, detail, status: 409 }, 409)).toEqual({ code: 1, err: '', out: `${detail}\n` })
   })

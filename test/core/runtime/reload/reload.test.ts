@@ -167,10 +167,14 @@ describe('POST /rollback', () => {
     expect([code, body.code, body.detail]).toEqual([
       409,
       'nothing-to-roll-back',
-      'nothing to roll back: what runs is the first configuration since the start',
+      'nothing to roll back: the running configuration is the first since the start',
     ])
-    expect(afterRejection).toMatch(/since the start; the edit that was rejected at \S+Z never ran, so nothing of it is/)
-    expect(whileHeldBack).toMatch(/since the start; the edit that was held back never ran, and is tried no more: /)
+    expect(afterRejection).toMatch(
+      /since the start; the edit that was rejected at \S+Z never took effect, so there is nothing to undo/,
+    )
+    expect(whileHeldBack).toMatch(
+      /since the start; the edit that was held back never took effect, and is not tried again: /,
+    )
     expect((await status(live)).config).toMatchObject({ fileDiffers: true, nextTry: null })
   })
 
@@ -185,7 +189,7 @@ describe('POST /rollback', () => {
 
     expect([code, body.code]).toEqual([409, 'nothing-to-roll-back'])
     expect(body.detail).toBe(
-      'nothing to roll back: the configuration before differs only in what a rollback leaves as it is: clients, certificates, keys and tokens',
+      'nothing to roll back: the configuration before differs only in clients, certificates, keys and tokens, which a rollback does not change',
     )
   })
 })

@@ -64,7 +64,7 @@ describe('shift', () => {
     const [none, rejected] = [await run('market'), await run('market', '--to', '5%')]
     expect([none.code, rejected.code]).toEqual([1, 1])
     expect(none.err).toContain('market has no candidate')
-    expect(rejected.err).toContain('does not accept it: market has no candidate')
+    expect(rejected.err).toContain('rejects the command: market has no candidate')
   })
 
   const oneOf = 'one of --to, --pause, --resume and --abort is expected'

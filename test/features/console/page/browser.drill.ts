@@ -232,7 +232,7 @@ describe.skipIf(chromiumProgram.missing)('in a browser', { timeout: 60_000 }, ()
     await Promise.all(others.map(({ body }) => body?.cancel())) // fetch ends those whose responses are collected
     await isLive(page)
 
-    expect(stale).toMatch(/^stale since \d\d:\d\d:\d\d UTC: 16 pages are kept up to date already/)
+    expect(stale).toMatch(/^stale since \d\d:\d\d:\d\d UTC: 16 pages are live already/)
   })
 
   test('a hidden tab is not kept up to date, and is again when it is seen', async () => {

@@ -24,7 +24,7 @@ test.each([
   ['http://risk-1:8080 is down', 'http://risk-2:8080 is down'],
   ['http://10.0.0.1 is down', 'http://10.0.0.2 is down'],
   ['the last one of 192.0.2.7', 'the last one of 192.0.2.8'],
-  ['worker 1 gives no sign of life', 'worker 2 gives no sign of life'],
+  ['worker 1 does not reply', 'worker 2 does not reply'],
   ['the event loop of worker 1 is up to 34ms late', 'the event loop of worker 2 is up to 34ms late'],
   ['every request gets a 4xx of its own', 'every request gets a 5xx of its own'],
 ])('one about something else is another: %s', (one, other) => {

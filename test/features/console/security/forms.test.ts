@@ -47,7 +47,7 @@ test.each([
     const problem = await submitForm(live.admin + target, { ...fields, formToken: '' }, { ...cookie, accept: '*/*' })
 
     expect([target, page.status, problem.status]).toEqual([target, 403, 403])
-    expect(page.text).toContain('<p role="alert">This form was not made for your session')
+    expect(page.text).toContain('<p role="alert">Your session is over, or this form belongs')
     expect(JSON.parse(problem.text)).toMatchObject({ code: 'form-not-from-here' })
   }
 

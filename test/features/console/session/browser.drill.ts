@@ -123,12 +123,12 @@ describe.skipIf(chromiumProgram.missing ?? openssl.missing)('in chromium', { tim
     await page.goto(`${live.admin.replace('127.0.0.1', 'gateway.test')}/login`)
     await field.fill('a-wrong-token')
     await page.keyboard.press('Enter')
-    await expect.poll(() => page.textContent('[role=alert]')).toBe('This is the token of no operator.')
+    await expect.poll(() => page.textContent('[role=alert]')).toBe('No operator has this token.')
     expect(await field.inputValue()).toBe('')
     await field.fill(token)
     await page.keyboard.press('Enter')
 
-    await expect.poll(() => page.textContent('[role=alert]')).toMatch(/has not kept the cookie .* https/)
+    await expect.poll(() => page.textContent('[role=alert]')).toMatch(/did not store the cookie .* https/)
     expect(await context.cookies()).toEqual([])
   })
 

@@ -51,7 +51,7 @@ describe('the right token', () => {
     const [kept, lost] = [await visitPage(`${admin}/login?done`, session), await visitPage(`${admin}/login?done`)]
 
     expect([kept.status, kept.location]).toEqual([303, '/'])
-    expect(lost.text).toContain('<p role="alert">The token was right, but the browser has not kept the cookie')
+    expect(lost.text).toContain('<p role="alert">The token was right, but the browser did not store the cookie')
   })
 })
 
@@ -67,7 +67,7 @@ test.each([
   const response = await submitForm(`${admin}/login`, { ...hiddenFields(page), token: given })
 
   expect([response.status, response.headers.get('set-cookie')]).toEqual([403, null])
-  expect(response.text).toContain('<p role="alert">This is the token of no operator.</p>')
+  expect(response.text).toContain('<p role="alert">No operator has this token.</p>')
   expect(hiddenFields(response)).toEqual(hiddenFields(page))
   expect(lines).toContainEqual(expect.objectContaining({ msg: 'login rejected', level: 40, client: '127.0.0.1' }))
 })

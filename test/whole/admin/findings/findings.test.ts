@@ -83,8 +83,8 @@ test.each([
   const worker = { worker: 2, pid: 4711, state: 'not replying', startedAt: at - 3_600_000, heardAt, ...counts }
   const parts = { audit: { state: null }, workers: { states: [worker] } } as object as PrimaryParts
 
-  expect(lines({ parts })).toEqual([expect.stringMatching(`${since} worker 2 gives no sign of life$`)])
-  expect(found({ parts })[0]?.details).toEqual(['if it stays so, kill -9 4711 has it replaced'])
+  expect(lines({ parts })).toEqual([expect.stringMatching(`${since} worker 2 does not reply$`)])
+  expect(found({ parts })[0]?.details).toEqual(['if this lasts: kill -9 4711, and another worker starts'])
 })
 
 const other = endpoint({ url: 'http://risk-b:8080' })
@@ -165,20 +165,20 @@ describe('an endpoint', () => {
     ['made good', passing(rejectedAt(at - 1000)), /^notice .*\(ECONNREFUSED\), and another attempt was made$/],
     ['passed on', passing(responded(503, at - 1000)), /^notice .* responded with 503, which is passed on$/],
     ['well after a minute', passing(rejectedAt(at - 61_000))],
-    ['dead', riskOf(failing(at - 600_400), other), /^warning \S+ 01:53:59 .*; no request to it goes well any more$/],
+    ['dead', riskOf(failing(at - 600_400), other), /^warning \S+ 01:53:59 .*; its last requests failed$/],
     ['dead and ejected', riskOf(ejected(failed), other), /^warning upstreams.risk 02:03:00 /],
-    ['dead after its ejection', riskOf(endpoint(failed), other), /02:03:00 .*has gone well since it was ejected$/],
+    ['dead after its ejection', riskOf(endpoint(failed), other), /02:03:00 .*has succeeded since it was ejected$/],
     ['well after its ejection', riskOf(endpoint({ ...failed, failingSince: null }), other), /^notice /],
     ['failed before its drain', { ...ofCause({ lastMinute: 0 }), ...riskOf(draining, other) }, /^notice \S+ 02:03:00 /],
     ['left alone', { causes: [cause()], ...riskOf(ejected(), other) }, /^warning /],
-    ['down, and responds', downBefore, /^warning .*it is down: a 404, and responds all the same$/],
+    ['down, and responds', downBefore, /^warning .*it is down: a 404, but still responds$/],
     ['failing 15 s ago', ofCause({ lastAt: at - 14_999 }), `critical ${isDown}: ${twelve}`],
     ['failing before that', ofCause({ lastAt: at - 15_000 }), `warning ${isDown}: ${twelve}, none since 02:03:45`],
     ['failing a minute ago', ofCause({ lastMinute: 0, last15Min: 7 }), /^notice .* 7 .*15 minutes, none in the last/],
     [
       'unnamed',
       riskOf(endpoint({ outdated: unresolved })),
-      /is not found any more: .*\(ENOTFOUND\); requests still go/,
+      /cannot be resolved any more: .*\(ENOTFOUND\); requests still go/,
     ],
     ['late before an edit', { ...ofCause(lateBefore), loadedAt: at - 5_000 }, / within timeouts.headers: 12 requests/],
     ['slow', riskOf(endpoint({ latencyMs: 9000 })), /takes 9s .*is given up after 15s \(timeouts.headers\)$/],
@@ -214,7 +214,11 @@ describe('an endpoint', () => {
   })
 
   test.each<[string, Inputs, string]>([
-    ['not tried while the file says something else', { ...riskOf(failing(at - 2000)), ...edited }, explain],
+    [
+      'not tried while the file differs from the running configuration',
+      { ...riskOf(failing(at - 2000)), ...edited },
+      explain,
+    ],
     ['not tried where probes find it down: a trial does not ask for the path', riskOf(down('it'), other), explain],
     ['tried where its certificate ends soon', riskOf(showing(certificate(9))), tryIt],
   ])('is %s', (_, inputs, command) => {
@@ -253,8 +257,8 @@ describe('a group', () => {
         details: [
           `${risk} is failing: no success since 9 failures, the last: the endpoint refuses connections (ECONNREFUSED); 9 of 40 requests to it failed since 00:04:00`,
           'the circuit breaker of risk is open: 40 requests were rejected in the last minute',
-          'the first request after 02:04:04 tries whether it is well',
-          `for the owner of ${risk} to mend: nothing has changed here since the last good response`,
+          'the first request after 02:04:04 is sent as a test',
+          `the owner of ${risk} must fix this: nothing has changed here since the last good response`,
         ],
         ...{ since: '2026-11-21T02:03:58.000Z', command: `lender-gateway ${tryIt}` },
       },
@@ -268,7 +272,7 @@ describe('a group', () => {
   ])('whose endpoint has %s, says so, and what undoes that', (_, succeededAt, undoableEditAt, count) => {
     const details = found({ ...riskOf(dead({ succeededAt })), causes: [cause()], undoableEditAt })[0]?.details ?? []
 
-    const hint = 'no request has gone well there yet: rollback undoes the last edit, of 02:03:00'
+    const hint = 'no request there has succeeded yet: lender-gateway rollback undoes the last edit, of 02:03:00'
     expect(details.filter((line) => line === hint)).toHaveLength(count)
   })
 
@@ -371,12 +375,12 @@ describe('a group', () => {
   ])('is for the owner of an endpoint to mend where that is known: one that %s', (_, more, how) => {
     const details = ownerDetails([dead(more)], { loadedAt: at - 60_000 })
 
-    expect(details).toEqual(how === null ? [] : [`for the owner of ${risk} to mend: ${how}`])
+    expect(details).toEqual(how === null ? [] : [`the owner of ${risk} must fix this: ${how}`])
   })
 
   test('names together the endpoints that are known in the same way to be for their owners to mend', () => {
     expect(ownerDetails([dead(), dead({ url: 'http://b' })], { loadedAt: 0 })).toEqual([
-      `for the owner of ${risk} and http://b to mend: ${nothingChanged}`,
+      `the owner of ${risk} and http://b must fix this: ${nothingChanged}`,
     ])
   })
 })
@@ -468,7 +472,7 @@ describe('what is limited', () => {
     ['full of connections before', rejected(0), /^notice .*9 connections were closed at once in the last 15 minutes/],
     ['a late event loop', lateLoop(true), /^critical process .*812ms late, over limits.event.* \(200ms\), .*: 12 /],
     ['an event loop that was late', lateLoop(false), /^warning /],
-    ['an event loop without a limit', lateProcess(600), /^warning .* of worker-1 is up to 600ms late: something/],
+    ['an event loop without a limit', lateProcess(600), /^warning .* of worker-1 is up to 600ms late: the process or/],
     ['an event loop in time', lateProcess(400)],
     ['a body too large', tooLarge('inventory.sync'), /larger than maxBody \(1KiB\): 12 .* with 413/],
     ['bodies too large', tooLarge('inventory.sync', 'valuation.score'), /larger than maxBody: 24 requests/],
@@ -523,7 +527,7 @@ describe('an edit', () => {
       {
         ...{ severity: 'warning', about: 'config', alsoAbout: [], details: restart },
         cause:
-          'an edit of gateway.yaml was rejected, and what ran before runs on: gateway.yaml:12:9 upstreams.market: not a URL, and 1 more',
+          'an edit of gateway.yaml was rejected, and the running configuration stays in effect: gateway.yaml:12:9 upstreams.market: not a URL, and 1 more',
         ...{ since: '2026-11-21T02:04:00.000Z', command: 'lender-gateway check gateway.yaml' },
       },
     ])
@@ -536,9 +540,21 @@ describe('an edit', () => {
 
   test.each<Row>([
     ['names its files', edit({}, { differing: ['contract.yaml', 'b.yaml'] }), / of contract.yaml and b.yaml was /],
-    ['is held back', edit({ problems: [problem] }, { nextTryAt: at + 20_000 }), / is held back, and what ran before/],
-    ['never ran where a rollback came after it', { ...rolledBack, loadedAt: at + 1 }, /rejected, and never ran$/],
-    ['ran on before that', { ...rolledBack, loadedAt: at - 1 }, /was rejected, and what ran before runs on$/],
+    [
+      'is held back',
+      edit({ problems: [problem] }, { nextTryAt: at + 20_000 }),
+      / is held back, and the running configuration/,
+    ],
+    [
+      'never ran where a rollback came after it',
+      { ...rolledBack, loadedAt: at + 1 },
+      /rejected, and never took effect$/,
+    ],
+    [
+      'ran on before that',
+      { ...rolledBack, loadedAt: at - 1 },
+      /was rejected, and the running configuration stays in effect$/,
+    ],
     ['could not be applied', edit({ problems: [notApplied] }), /into effect: audit\.file audit\.log .*: EACCES$/],
     ['is none where a rollback was rejected', noRollback, /a rollback was rejected, .*: gateway.yaml:12:9: not a URL$/],
   ])('%s', expectFindings)

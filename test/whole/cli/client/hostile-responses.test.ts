@@ -109,7 +109,7 @@ const expectHarmless = (sample: object, show: (body: unknown) => string): void =
         out = show(JSON.parse(JSON.stringify(altered(sample, path, other)) ?? 'null'))
       } catch (error) {
         if (!(error instanceof CliError)) throw error
-        expect(error.message).toContain('responds with what this version does not understand: ')
+        expect(error.message).toContain('responds in a form that this version does not know: ')
         expect(error.message).not.toContain('\n')
         out = error.message
       }
@@ -210,7 +210,7 @@ describeTests('a gateway of another version', () => {
 
     expect(code).toBe(2)
     const versions = 'it is version 9.0.0, this command is version 0.2.0: use the same version'
-    const understood = 'responds with what this version does not understand'
+    const understood = 'responds in a form that this version does not know'
     expect(err).toBe(`lender-gateway: ${admin.url} ${understood}: ${expected}; ${versions}\n`)
   })
 })

@@ -62,7 +62,9 @@ test('of a file with problems nothing is tried, and stderr says so', async () =>
 
   expect(online).toMatchObject(offline)
   expect(online.out).toContain('upstreams.risk: not a URL')
-  expect(online.err).toMatch(/^lender-gateway: nothing was tried, because the file has problems; .*-gateway status\n$/)
+  expect(online.err).toMatch(
+    /^lender-gateway: no endpoint was tried, because the file has problems; .*-gateway status\n$/,
+  )
   expect(JSON.parse(json.out)).toMatchObject({ ok: false, endpoints: [] })
   expect(upstream.accepted()).toBe(0)
 })

@@ -79,7 +79,7 @@ version  0.2.0, Node v24.21.0, process 1
 up       1d 2h, started 2026-11-20T00:01:55Z
 config   3f1c0a9be2d4, loaded 2026-11-21T02:00:07Z, 4m 52s ago, by an edit of the file
 before   none
-file     /etc/lender-gateway/gateway.yaml: says what runs
+file     /etc/lender-gateway/gateway.yaml: same as the running configuration
 log      no lines dropped
 
 group      endpoint                   weight  in flight  state
@@ -104,10 +104,10 @@ gateway   draining, NOT READY
 version   0.2.0, Node v24.21.0, process 1
 up        59s, started 2026-11-21T02:04:01Z
 config    3f1c0a9be2d4, loaded 2026-11-21T02:00:07Z, 4m 52s ago, at the start
-before    9b02c7d11e55, which rollback brings back
-file      /etc/lender-gateway/gateway.yaml: DIFFERS from what runs: it was rejected, see below
-log       12 LINES DROPPED since the start: its reader is too slow
-retiring  1 earlier: requests that began under it still run
+before    9b02c7d11e55; return to it with: lender-gateway rollback
+file      /etc/lender-gateway/gateway.yaml: DIFFERS from the running configuration: rejected, see below
+log       12 LINES DROPPED since the start: the reader of the log is too slow
+retiring  1 earlier: their requests are still under way
 
 group   endpoint              weight  in flight  state
 market  http://market-a:8080  100     2          up
@@ -129,7 +129,7 @@ inventory.sync   REJECTED by an operator until 2026-11-21T02:15:00Z, 10m left
 leads.pipeline   REJECTED by the file
 valuation.score  served by an operator until 2026-11-21T03:05:01Z, 1h left
 
-rejected 2026-11-21T02:04:11Z, 49s ago; what ran before runs on
+rejected 2026-11-21T02:04:11Z, 49s ago; the running configuration stays in effect
 /etc/lender-gateway/gateway.yaml:12:9 upstreams.market: not a URL
     expected a URL such as http://risk.internal:8080, or sandbox
     found    "market-b:8080"
@@ -165,8 +165,8 @@ rejected 2026-11-21T02:04:11Z, 49s ago; what ran before runs on
   })
 
   test.each([
-    ['rollback', 'DIFFERS from what runs: it was rolled back; reload takes it again'],
-    ['file', 'DIFFERS from what runs: it was not read yet; reload reads it now'],
+    ['rollback', 'DIFFERS from the running configuration: rolled back; apply it again with: lender-gateway reload'],
+    ['file', 'DIFFERS from the running configuration: not read yet; read it now with: lender-gateway reload'],
   ])('why the file differs after: %s', async (loadedBy, why) => {
     const config = { ...healthyStatus.config, fileDiffers: true, loadedBy }
     const { out } = await runStatus({ ...healthyStatus, config })
@@ -180,7 +180,7 @@ rejected 2026-11-21T02:04:11Z, 49s ago; what ran before runs on
     const { out } = await runStatus({ ...healthyStatus, config: { ...healthyStatus.config, lastRejection } })
 
     expect(out.split('not a URL').length - 1).toBe(10)
-    expect(out).toMatch(/\nand 2 more: check shows all\n$/)
+    expect(out).toMatch(/\nand 2 more: see lender-gateway check\n$/)
   })
 
   test('nothing that controls the terminal', async () => {
@@ -215,7 +215,7 @@ test.each([
 ])('a status that is not a gateway’s is not shown, and the error has its place: %s', (_what, body, message) => {
   expect(() => decodeResponse(adminTarget(9901), body, statusShape)).toThrow(
     new CliError(
-      `http://127.0.0.1:9901 responds with what this version does not understand: ${message}; compare the versions`,
+      `http://127.0.0.1:9901 responds in a form that this version does not know: ${message}; compare the versions`,
     ),
   )
 })
@@ -223,7 +223,7 @@ test.each([
 test.each([
   ['text of another program', 'text/plain', 'OK', 'responds with something other than a report (200): is that'],
   ['a page', 'text/html', '<p>', 'responds with something other than a report (200): is that the admin listener of a'],
-  ['JSON that is no status', 'application/json', '{}', 'does not understand: text is expected; compare the versions'],
+  ['JSON that is no status', 'application/json', '{}', 'does not know: text is expected; compare the versions'],
 ])('a response that is not a gateway’s exits with 2 and one line on stderr: %s', async (_what, type, text, message) => {
   const admin = await scriptedAdmin((response) => {
     response.writeHead(200, { 'Content-Type': type })
@@ -310,12 +310,16 @@ test('a real gateway shows its state, before and while it stops', async () => {
   expect(before.out).toMatch(
     /^notice {4}operations\.inventory\.sync: the file rejects every request \(state: reject\)\n/m,
   )
-  for (const line of ['gateway  serving, ready', `${file}: says what runs`, 'inventory.sync  REJECTED by the file'])
+  for (const line of [
+    'gateway  serving, ready',
+    `${file}: same as the running configuration`,
+    'inventory.sync  REJECTED by the file',
+  ])
     expect(before.out).toContain(`${line}\n`)
   expect(withoutToken).toMatchObject({ code: 2, out: '', err: expect.stringContaining('wants a token') })
   expect(ready).toMatchObject({ code: 0, out: 'ready\n' })
   expect(stopping.out).toMatch(/\n\ngateway {2}draining, NOT READY: draining\n/)
-  expect(stopping.out).toMatch(/^warning {3}process: the gateway stops/m)
+  expect(stopping.out).toMatch(/^warning {3}process: the gateway is stopping/m)
   expect(late).toMatchObject({ code: 1, out: 'not ready: draining\n' })
 })
 

@@ -204,7 +204,7 @@ test.each<[section: string, words: string | RegExp, differing?: Differing]>([
   ['reloads', 'upstreams.market.endpoints : ["http://market-endpoints:8080"] →'],
   ['reloads', 'upstreams.market.host : not set →'],
   ['reloads', '2 more changes'],
-  ['reloads', 'doubtful in what runs'],
+  ['reloads', 'doubtful in the running configuration'],
   ['reloads', 'upstreams.leads.tls.verify anybody can pretend to be this upstream'],
   ['rejections', '404 not-found POST to none of the nine a slash too many at the end; probably meant'],
   ['rejections', '401 unauthenticated risk.asset-valuation the token has expired'],

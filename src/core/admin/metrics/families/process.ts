@@ -37,7 +37,7 @@ export const configurationMetrics: MetricDefinitions = {
     ({ file }) => file.rejection === null,
   ),
   config_file_differs: gauge(
-    'Whether the file, or a file it names, differs from what runs (1).',
+    'Whether the file, or a file it names, differs from the running configuration (1).',
     ({ file }) => file.differing.length > 0,
   ),
   config_held_back: gauge(

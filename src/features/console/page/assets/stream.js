@@ -31,7 +31,7 @@ export const listen = ({ onTick, onStale, onSessionOver }) => {
       onStale('the gateway stops, or another process takes its place')
     })
     opened.addEventListener('error', () => {
-      if (opened.readyState !== EventSource.CLOSED) return onStale('the gateway is not reached')
+      if (opened.readyState !== EventSource.CLOSED) return onStale('the gateway cannot be reached')
       close()
       void reportRejection()
     })
@@ -60,7 +60,8 @@ export const listen = ({ onTick, onStale, onSessionOver }) => {
   addEventListener('pagehide', close)
   addEventListener('pageshow', open)
   setInterval(() => {
-    if (!ended && source !== null && performance.now() - lastTick > staleMs) onStale('nothing is heard of the gateway')
+    if (!ended && source !== null && performance.now() - lastTick > staleMs)
+      onStale('the gateway has sent nothing for 3.5 s')
   }, 1000)
   open()
 }
@@ -75,7 +76,7 @@ const reason = async () => {
     const { detail } = await response.json()
     return { status: response.status, detail: String(detail) }
   } catch {
-    return { status: 0, detail: 'the gateway is not reached' }
+    return { status: 0, detail: 'the gateway cannot be reached' }
   } finally {
     aborter.abort()
   }

@@ -64,7 +64,7 @@ export const reloadsSection = ({ at, reloads, status: { warnings } }: Overview):
     'Reloads',
     warnings.length + reloads.length === 0
       ? 'None since the start.'
-      : html`${warnings.length > 0 && html`<div class="doubts">${badge('warning', 'doubtful in what runs')}${foldedList('doubts', warnings, problemItem, 'doubt')}</div>`}${reloadsTable(at, reloads)}`,
+      : html`${warnings.length > 0 && html`<div class="doubts">${badge('warning', 'doubtful in the running configuration')}${foldedList('doubts', warnings, problemItem, 'doubt')}</div>`}${reloadsTable(at, reloads)}`,
   )
 
 const reloadsTable = (at: string, reloads: readonly ReloadView[]): Html =>

@@ -63,7 +63,7 @@ risk    http://a         100     0          up
         retry budget                        USED UP: nothing is retried
 market  http://a         100     0          up
         http://b         100     0          up
-        circuit breaker                     HALF-OPEN since 2026-11-21T02:04:11Z, 48s ago: a few are sent, to see
+        circuit breaker                     HALF-OPEN since 2026-11-21T02:04:11Z, 48s ago: a few are sent, as a test
         retry budget                        13 retries left
 leads   circuit breaker                     closed
         retry budget                        1 retry left
@@ -112,9 +112,11 @@ test('an edit that is held back is shown with the time of the next try, and the 
   const { out } = await runStatus({ ...healthyStatus, config: { ...healthyStatus.config, ...held } })
 
   expect(out).toContain(
-    'gateway.yaml: DIFFERS from what runs: it is held back, see below; next try 2026-11-21T02:05:07Z, 7s left\n',
+    'gateway.yaml: DIFFERS from the running configuration: held back, see below; next try 2026-11-21T02:05:07Z, 7s left\n',
   )
-  expect(out).toMatch(/\nrejected 2026-11-21T02:04:11Z, 48s ago; what ran before runs on\n[\s\S]*put http:[^\n]*\n$/)
+  expect(out).toMatch(
+    /\nrejected 2026-11-21T02:04:11Z, 48s ago; the running configuration stays in effect\n[\s\S]*put http:[^\n]*\n$/,
+  )
 })
 
 test('an edit that was held back at first is shown with the cause of its load', async () => {

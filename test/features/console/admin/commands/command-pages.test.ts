@@ -27,8 +27,8 @@ const insights = 'operation=market.insights'
 
 describe('a page says what would happen, and nothing does', () => {
   test.each([
-    ['reload', 'Reload the configuration?', 'is read again. It is what runs now'],
-    ['reload?force=true', 'Reload the configuration by force?', 'What it brings is not tried'],
+    ['reload', 'Reload the configuration?', 'is read again. It is the running configuration'],
+    ['reload?force=true', 'Reload the configuration by force?', 'New endpoints are not tried'],
     [
       `drain?group=market&url=${url}`,
       `Drain ${url}?`,
@@ -69,7 +69,7 @@ describe('a page says what would happen, and nothing does', () => {
 
   test.each([
     ['reload?force=0', 400, 'Force is expected to be true, or to be left out; nothing was done.'],
-    ['rollback', 409, 'Nothing to roll back: what runs is the first configuration since the start.'],
+    ['rollback', 409, 'Nothing to roll back: the running configuration is the first since the start.'],
     ['rollback?to=x', 400, '"to" is not expected: rollback takes force, each once at most.'],
     ['drain', 400, 'Group is expected to be one of valuation'],
     ['drain?group=market&url=http://other', 400, `Url is expected to be one of ${url}, http://127.0.0.1:2`],
@@ -173,12 +173,12 @@ describe('what is confirmed is done, as a script’s command is', () => {
     const third = live.gateway.config.hash
     const byForce = await submitForm(rollback, { ...old, force: 'true' }, { accept: '*/*' })
 
-    expect(before).toContain(`It says something else than what runs now (${first})`)
+    expect(before).toContain(`It differs from the running configuration (${first})`)
     expect([reloaded.status, ...twice.map(({ status }) => status).toSorted()]).toEqual([303, 303, 409])
     expect(words(page)).toContain(`${first} instead of ${second}, 1 change in risk`)
     expect(words(page)).toContain(`upstreams.risk.endpoints : ["${upstream.url}"] → ["sandbox"]`)
     expect(twice.map(words).join()).toContain(
-      `The page showed a rollback from ${second} to ${first}, but now ${first} runs, and a rollback brings back ${second}: nothing was done`,
+      `The page showed a rollback from ${second} to ${first}, but now ${first} runs, and a rollback returns to ${second}: nothing was done`,
     )
     expect([second === first, rolledBack]).toEqual([false, first])
     expect(await live.line(({ msg }) => msg === 'configuration applied')).toMatchObject({ trigger: 'request' })
@@ -192,7 +192,7 @@ describe('what is confirmed is done, as a script’s command is', () => {
     const response = await confirm(live, '/actions/reload')
 
     expect(response.status).toBe(422)
-    expect(words(response)).toContain('The file cannot be taken; what ran before runs on.')
+    expect(words(response)).toContain('The file is rejected; the running configuration stays in effect.')
     expect(words(response)).toContain(`${live.file}:3:3 upstreams.risc: unknown key; did you mean "risk"?`)
   })
 

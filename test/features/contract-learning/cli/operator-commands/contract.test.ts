@@ -78,6 +78,6 @@ test('the response of another server is no draft, and no file is written', async
   const { code, out, err } = await contract(admin.url, 'draft', '--output', join(live.folder, 'contract.yaml'))
 
   expect({ code, out }).toEqual({ code: 2, out: '' })
-  expect(err).toContain('responds with what this version does not understand: text is expected at openapi')
+  expect(err).toContain('responds in a form that this version does not know: text is expected at openapi')
   expect(readdirSync(live.folder)).toEqual(before)
 })

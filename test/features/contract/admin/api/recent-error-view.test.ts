@@ -20,7 +20,7 @@ test.each([
   ['DELETE', 'method-not-allowed', 'DELETE'],
   ['GET', 'expectation-failed', 'GET before it came to any of the nine'],
   ['GET', 'uri-too-long', 'GET before it came to any of the nine'],
-  [null, 'bad-request', 'what could not be read'],
+  [null, 'bad-request', 'an unreadable request'],
 ] as const)('a %s of no operation, rejected as %s, is told as far as it is known', (method, kind, text) => {
   expect(describeUnmatched({ method, kind })).toBe(text)
 })

@@ -43,10 +43,12 @@ test('an edit of a file that the contract refers to is named until it is read, w
     ...[differs, differs, { fileDiffers: false, differingFiles: [] }, differs],
   ])
   const told = ({ findings }: Status) => findings.map(({ cause }) => cause).join('\n')
-  expect(told(first)).toContain(`an edit of ${file} was rejected, and what ran before runs on`)
-  expect(told(unread)).toContain(`an edit of ${part} was not read yet, and reload reads it`)
-  expect(told(rejected)).toContain(`an edit of ${part} was rejected, and what ran before runs on: ${part}:1:`)
-  expect(told(back)).toContain(`an edit of ${part} was rolled back, and reload takes it again`)
+  expect(told(first)).toContain(`an edit of ${file} was rejected, and the running configuration stays in effect`)
+  expect(told(unread)).toContain(`an edit of ${part} was not read yet; read it now with: lender-gateway reload`)
+  expect(told(rejected)).toContain(
+    `an edit of ${part} was rejected, and the running configuration stays in effect: ${part}:1:`,
+  )
+  expect(told(back)).toContain(`an edit of ${part} was rolled back; apply it again with: lender-gateway reload`)
   expect(applied).toMatchObject({ result: 'applied', changes: [{ path: 'contract.file' }] })
   expect([kept, unmatched]).toEqual([200, 400])
 })

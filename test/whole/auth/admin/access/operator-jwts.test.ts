@@ -147,7 +147,7 @@ describe('a session of such a token', () => {
     const { status, text } = await sendLogin(live.admin, operatorJwt({ groups: [] }))
 
     expect(status).toBe(403)
-    expect(text).toContain('<p role="alert">This is the token of no operator.</p>')
+    expect(text).toContain('<p role="alert">No operator has this token.</p>')
   })
 })
 
