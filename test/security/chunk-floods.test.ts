@@ -80,7 +80,7 @@ describe('trailers', () => {
     ['one', `A: ${'b'.repeat(KiB)}`, 'b'.repeat(KiB)],
     ['many', '', `A: ${'b'.repeat(100)}\r\n`],
   ])(
-    'without an end, in %s: nothing of the request ends cleanly, and another client is served',
+    'endless trailers in %s: nothing of the request ends cleanly, and another client is served',
     async (_, first, more) => {
       const [before, begun] = [site.server.requests.length, site.server.begun()]
       const isBegun = (): boolean => site.server.begun() > begun

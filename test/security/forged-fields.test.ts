@@ -60,7 +60,7 @@ describe('a twin of a field that is configured', () => {
   test.each([
     ['X-Request-Id', () => site, ['X_Request_Id', 'x-request_id']],
     ['X_Correlation', () => named, ['X-Correlation']],
-  ])('does not arrive beside %s, which carries the id of the request', async (header, at, twins) => {
+  ])('a twin does not arrive beside %s, which carries the request id', async (header, at, twins) => {
     const forged = twins.map((twin) => `${twin}: forged\r\n`).join('')
 
     const { arrived } = await send(request(`${header}: own\r\n${forged}`), at())

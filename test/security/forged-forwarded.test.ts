@@ -58,7 +58,7 @@ const trustedProxies = ['127.0.0.0/8', '10.0.0.0/8']
 describe.each(['rfc7239', 'both'] as const)('of a trusted proxy, where Forwarded is read (%s)', (forwarded) => {
   const site = liveGatewayForAll({ listen: { trustedProxies, forwarded } })
 
-  test('it says who the client is, and goes on with the gateway’s hop', async () => {
+  test('Forwarded of a trusted proxy names the client, and gets the gateway’s hop', async () => {
     const { line, said } = await send(site, [
       'Forwarded: for=6.6.6.6;host=evil, for="',
       'forwarded: for="[2001:db8::1]:4711";proto=https;host=shop, for=10.1.1.1;by=10.2.2.2',

@@ -32,9 +32,9 @@ test.each([
 // The attack: two names for one request, of which the gateway believes one and the upstream the other.
 describe('the host that an upstream sees', () => {
   test.each([
-    ['that of the absolute-form, never the Host beside it', 'http://one:81/market/insights', 'two', 'one:81'],
-    ['one, and no field can add another', '/market/insights', 'one', 'one'],
-  ])('is, when it is the client’s, %s', async (_, target, host, seen) => {
+    ['the one of the absolute-form, never the Host beside it', 'http://one:81/market/insights', 'two', 'one:81'],
+    ['the one of Host, and no field adds another', '/market/insights', 'one', 'one'],
+  ])('the upstream gets the host of the client: %s', async (_, target, host, seen) => {
     const forged = 'X-Forwarded-Host: evil\r\nX_Forwarded_Host: evil\r\nForwarded: host=evil\r\nConnection: host\r\n'
 
     const { arrived } = await send(get(target, `Host: ${host}\r\n${forged}`))
@@ -52,7 +52,7 @@ describe('the host that an upstream sees', () => {
     ['a backslash that some take for a slash', get('http://one\\@two/market/insights', 'Host: one\r\n')],
     ['no Host beside an absolute-form', get('http://one/market/insights', '')],
     ['an invalid Host beside a valid absolute-form', get('http://one/market/insights', 'Host: a b\r\n')],
-  ])('is that of no request with %s: it is rejected, and not forwarded', async (_, bytes) => {
+  ])('a request with %s is rejected, and not forwarded', async (_, bytes) => {
     const { response, arrived } = await send(bytes)
 
     expect([findProblemFault(response, 400), arrived]).toEqual([null, []])

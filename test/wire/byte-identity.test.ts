@@ -35,24 +35,27 @@ describe('the body of a request', () => {
       [{}, { chunkBytes: 10_000 }].map((framing) => ({ type, framing, isChunked: 'chunkBytes' in framing })),
     )
 
-    test.each(sizes)('of %i bytes arrives byte-identical, by length and chunked, whatever its type', async (size) => {
-      const got = await Promise.all(
-        forms.map(({ type, framing }, i) => {
-          const fields = type === null ? [] : ['Content-Type', type]
-          return forward(`${method}-${size}-${i}`, { method, target, fields, body: bodyOf(size), ...framing })
-        }),
-      )
+    test.each(sizes)(
+      'a request body of %i bytes arrives byte-identical, by length and chunked, whatever its type',
+      async (size) => {
+        const got = await Promise.all(
+          forms.map(({ type, framing }, i) => {
+            const fields = type === null ? [] : ['Content-Type', type]
+            return forward(`${method}-${size}-${i}`, { method, target, fields, body: bodyOf(size), ...framing })
+          }),
+        )
 
-      for (const [i, { values, ...arrived }] of got.entries()) {
-        const { type, isChunked } = forms[i] as (typeof forms)[number]
-        expect(arrived).toEqual({ status: 200, sha256: hashes.get(size), complete: true })
-        expect(values('content-type')).toEqual(type === null ? [] : [type])
-        // A body of no bytes has no framing worth keeping: chunked or not, it goes out as none.
-        const length = size > 0 || method === 'POST' ? [String(size)] : []
-        const framing = isChunked && size > 0 ? [['chunked'], []] : [[], length]
-        expect([values('transfer-encoding'), values('content-length')]).toEqual(framing)
-      }
-    })
+        for (const [i, { values, ...arrived }] of got.entries()) {
+          const { type, isChunked } = forms[i] as (typeof forms)[number]
+          expect(arrived).toEqual({ status: 200, sha256: hashes.get(size), complete: true })
+          expect(values('content-type')).toEqual(type === null ? [] : [type])
+          // A body of no bytes has no framing worth keeping: chunked or not, it goes out as none.
+          const length = size > 0 || method === 'POST' ? [String(size)] : []
+          const framing = isChunked && size > 0 ? [['chunked'], []] : [[], length]
+          expect([values('transfer-encoding'), values('content-length')]).toEqual(framing)
+        }
+      },
+    )
   })
 
   test.each<[string, number, WireRequest]>([
@@ -60,7 +63,7 @@ describe('the body of a request', () => {
     ['5 MiB in chunks, of a GET', large, { target: '/leads/pipeline', chunkBytes: 65_536 }],
     ['1 MiB, of an HTTP/1.0 client', MiB, { method: 'POST', target: '/valuation/score', version: '1.0' }],
     ['1,000 bytes, in chunks of a single byte', 1000, { method: 'POST', target: '/valuation/score', chunkBytes: 1 }],
-  ])('of %s arrives byte-identical', async (name, size, request) => {
+  ])('the body of a request of %s arrives byte-identical', async (name, size, request) => {
     const arrived = await forward(encodeURIComponent(name), { ...request, body: bodyOf(size) })
 
     expect(arrived).toMatchObject({ status: 200, sha256: hashes.get(size) })
@@ -97,20 +100,23 @@ describe('the body of a response', () => {
   )
 
   describe.each(operations)('(%s)', (method, path) => {
-    test.each(sizes)('of %i bytes arrives byte-identical, by length, chunked and to the end', async (size) => {
-      const responses = await Promise.all(
-        forms.map(({ framing, version }) =>
-          call(booted.port, { method, target: `${path}?${size}.${framing}`, version }),
-        ),
-      )
+    test.each(sizes)(
+      'a response body of %i bytes arrives byte-identical, by length, chunked and to the end',
+      async (size) => {
+        const responses = await Promise.all(
+          forms.map(({ framing, version }) =>
+            call(booted.port, { method, target: `${path}?${size}.${framing}`, version }),
+          ),
+        )
 
-      for (const [i, response] of responses.entries()) {
-        const { framing, version } = forms[i] as (typeof forms)[number]
-        expect(response).toMatchObject({ status: 200, whole: true, how: 'end', sha256: hashes.get(size) })
-        const elsewise = version === '1.0' ? 'close' : 'chunked'
-        expect(response.framing).toBe(framing === 'length' ? 'length' : elsewise)
-      }
-    })
+        for (const [i, response] of responses.entries()) {
+          const { framing, version } = forms[i] as (typeof forms)[number]
+          expect(response).toMatchObject({ status: 200, whole: true, how: 'end', sha256: hashes.get(size) })
+          const elsewise = version === '1.0' ? 'close' : 'chunked'
+          expect(response.framing).toBe(framing === 'length' ? 'length' : elsewise)
+        }
+      },
+    )
   })
 
   test.each([
@@ -129,7 +135,7 @@ describe('a response without a body', () => {
     ['204 No Content\r\nContent-Length: 0', []], // which it should not have had
     ['304 Not Modified\r\nContent-Length: 1234\r\nETag: "x"', ['1234']], // that of the representation
     ['304 Not Modified\r\nETag: "x"', []],
-  ])('(%j) has the length %j, and no coding', async (head, lengths) => {
+  ])('a response without a body (%j) has the length %j, and no coding', async (head, lengths) => {
     const response = await responded(`HTTP/1.1 ${head}\r\n\r\n`)
 
     expect(response).toMatchObject({ status: Number(head.slice(0, 3)), framing: 'none', whole: true, how: 'end' })

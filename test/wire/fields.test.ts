@@ -81,7 +81,7 @@ describe('the fields of a request', () => {
     ['a body', { method: 'POST', target: '/valuation/score', body: Buffer.from('{}') }],
     ['a large body', { method: 'POST', target: '/valuation/score', body: Buffer.alloc(100_000) }],
     ['a body in a GET, which the file has forwarded', { body: Buffer.from('{}') }],
-  ])('arrive with their order, casing, repetitions and bytes, with %s', async (_, request) => {
+  ])('the fields of a request arrive with their order, casing, repetitions and bytes, with %s', async (_, request) => {
     const { arrived } = await exchange({ fields: awkward, ...request }, { listen: { getContent: 'forward' } })
 
     expect(withoutFields(arrived, ...added, 'content-length', 'transfer-encoding')).toEqual(awkward)
@@ -162,7 +162,7 @@ describe('the target', () => {
   test.each([
     ...['', '?', '??', '?a=1&a=2&&=', '?a=%2F%2f%00%zz%', '?q=a+b%20c', '?url=http://x/../..//&path=/valuation/score'],
     ...['?quote="<>\\^`{|}\'', '?semi;colon:at@', `?long=${'x'.repeat(8000)}`],
-  ])('keeps its query, byte for byte: %.30s', async (query) => {
+  ])('the target keeps its query, byte for byte: %.30s', async (query) => {
     const { line, result } = await exchange({ target: `/market/insights${query}` })
 
     expect([result.status, line]).toEqual([200, `GET /market/insights${query} HTTP/1.1`])
@@ -185,16 +185,19 @@ describe('the fields of a response', () => {
     ...['Content-Disposition', 'attachment; filename="caf\xc3\xa9"', 'Content-Disposition', 'filename="caf\xe9"'],
   ]
 
-  test.each([2, 300_000])('arrive with their order, casing, repetitions and bytes, before %d bytes', async (bytes) => {
-    const body = 'x'.repeat(bytes)
-    const behindLength = ['Content-Disposition', 'inline; filename="caf\xe9"']
-    const more = `Content-Length: ${bytes}\r\n${behindLength.join(': ')}\r\n\r\n${body}`
+  test.each([2, 300_000])(
+    'the fields of a response arrive with their order, casing, repetitions and bytes, before %d bytes',
+    async (bytes) => {
+      const body = 'x'.repeat(bytes)
+      const behindLength = ['Content-Disposition', 'inline; filename="caf\xe9"']
+      const more = `Content-Length: ${bytes}\r\n${behindLength.join(': ')}\r\n\r\n${body}`
 
-    const { result } = await exchange({}, {}, responding(...keptFields).replace('Content-Length: 2\r\n\r\nok', more))
+      const { result } = await exchange({}, {}, responding(...keptFields).replace('Content-Length: 2\r\n\r\nok', more))
 
-    expect(withoutFields(result.fields, ...addedToResponse)).toEqual([...keptFields, ...behindLength])
-    expect(result.body.toString()).toBe(body)
-  })
+      expect(withoutFields(result.fields, ...addedToResponse)).toEqual([...keptFields, ...behindLength])
+      expect(result.body.toString()).toBe(body)
+    },
+  )
 
   test('the fields of a response have the Date of the upstream, or one of the gateway when it sends none', async () => {
     const date = 'Tue, 15 Nov 1994 08:12:31 GMT'
@@ -270,7 +273,7 @@ describe('an id', () => {
   })
 
   test.each(['GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n', 'nonsense\r\n\r\n'])(
-    'that is a UUID is in an error of the gateway: %j',
+    'an id that is a UUID is in an error of the gateway: %j',
     async (bytes) => {
       const text = await exchangeRaw((await boot(openBanking)).port, bytes)
 

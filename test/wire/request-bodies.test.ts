@@ -41,7 +41,7 @@ describe('Expect: 100-continue', () => {
     ['a small body', 3, 'abc'],
     ['a large body', 100_000, 'x'.repeat(100_000)],
     ['a chunked body', 'chunked' as const, '3\r\nabc\r\n0\r\n\r\n'],
-  ])('gets a response when the gateway reads %s', async (_, length, body) => {
+  ])('100-continue is sent when the gateway reads %s', async (_, length, body) => {
     const client = await rawClient(site.port)
     const before = site.server.requests.length
 
@@ -62,7 +62,7 @@ describe('Expect: 100-continue', () => {
     ['a wrong method', expecting(3, '/market/insights'), 405],
     ['a malformed Host', expecting(3).replace('gateway.test', 'a b'), 400],
     ['an operation that is switched off', expecting(3, '/inventory/sync'), 503],
-  ])('never gets a response before the rejection of %s', async (_, head, status) => {
+  ])('100-continue is never sent before the rejection of %s', async (_, head, status) => {
     const client = await rawClient(bounded.port)
 
     client.send(head)
@@ -161,7 +161,7 @@ describe('a request body', () => {
   test.each([
     ['a large body', 'Content-Length: 1000000', 'abc'],
     ['a chunk of 2^52 bytes', 'Transfer-Encoding: chunked', '10000000000000\r\nhel'],
-  ])('with a gap, of %s, is 408, and both connections end', async (_, framing, begun) => {
+  ])('a request body with a gap, of %s, gets 408, and both connections end', async (_, framing, begun) => {
     const upstream = await rawUpstream((socket) => socket.resume().on('end', () => socket.end()))
     const { port } = await bootGateway({ upstream: upstream.url, listen: { timeouts: { body: '150ms' } } })
     const client = await rawClient(port)
@@ -244,21 +244,24 @@ describe('a response that comes before the request is complete', () => {
     ['ends', (socket) => void socket.end(response)],
     // The response must be read before the failure of the next write.
     ['resets', (socket) => void socket.write(response, () => socket.resetAndDestroy())],
-  ])('reaches the client, and ends the connection (the upstream %s)', async (_, respond) => {
-    const upstream = await rawUpstream((socket) => {
-      socket.once('data', () => {
-        socket.pause()
-        respond(socket)
+  ])(
+    'a response before the request is complete reaches the client, and ends the connection (the upstream %s)',
+    async (_, respond) => {
+      const upstream = await rawUpstream((socket) => {
+        socket.once('data', () => {
+          socket.pause()
+          respond(socket)
+        })
       })
-    })
-    const booted = await bootGateway({ upstream: upstream.url })
+      const booted = await bootGateway({ upstream: upstream.url })
 
-    const got = await call(booted.port, { method: 'POST', target: post, body: pseudoRandomBytes(8 * MiB) })
+      const got = await call(booted.port, { method: 'POST', target: post, body: pseudoRandomBytes(8 * MiB) })
 
-    expect(got).toMatchObject({ status: 413, whole: true })
-    expect(got.body.toString()).toBe('big')
-    expect(fieldValues(got.fields, 'connection')).toEqual(['close'])
-  })
+      expect(got).toMatchObject({ status: 413, whole: true })
+      expect(got.body.toString()).toBe('big')
+      expect(fieldValues(got.fields, 'connection')).toEqual(['close'])
+    },
+  )
 
   test('a response before the request is complete is cut if it ends with a reset connection: a part never looks whole', async () => {
     const upstream = await rawUpstream((socket) => {

@@ -45,7 +45,7 @@ describe('dates', () => {
       ['SUNDAY, 06-NOV-94 08:49:37 GMT', example],
       ['sun nov  6 08:49:37 1994', example],
       ['Sat, 01 Jan 0050 00:00:00 GMT', new Date('0050-01-01T00:00:00Z').getTime()],
-    ])('is read from %j', (text, ms) => {
+    ])('a date is read from %j', (text, ms) => {
       expect(parseHttpDate(text, now)).toBe(ms)
     })
 
@@ -55,7 +55,7 @@ describe('dates', () => {
       ['99', 1999],
       ['26', 2026],
       ['00', 2000],
-    ])('of two digits %s is one of %d: at most fifty years ahead', (digits, year) => {
+    ])('the two-digit year %s is read as %d: at most fifty years ahead', (digits, year) => {
       expect(parseHttpDate(`Sunday, 01-Nov-${digits} 00:00:00 GMT`, now)).toBe(Date.UTC(year, 10, 1))
     })
   })
@@ -70,7 +70,7 @@ describe('dates', () => {
       ...['Sun, 31 Nov 1994 08:49:37 GMT', 'Tue, 29 Feb 2027 00:00:00 GMT'],
       ...['Sun, 06 Nov 1994 08:49:37 GMT, Sun, 06 Nov 1994 08:49:37 GMT', 'Sun, 06-Nov-94 08:49:37 GMT'],
       ...['Sun Nov 6 08:49:37 1994', 'Sun Nov  6 08:49:37 1994 GMT'],
-    ])('is %j', (text) => {
+    ])('%j is no date', (text) => {
       expect(parseHttpDate(text, now)).toBeNull()
     })
   })

@@ -57,12 +57,15 @@ describe('a name behind the addresses', () => {
   const authorityOf = (name: string | Buffer): unknown =>
     (parse(proxyV2('192.0.2.7', tlv(2, name))) as ProxyHeader).authority
 
-  test.each(['gateway.example', 'gateway.example:8443', '[::1]:8443', 'a'.repeat(255)])('is kept: %s', (name) => {
-    expect(authorityOf(name)).toBe(name)
-  })
+  test.each(['gateway.example', 'gateway.example:8443', '[::1]:8443', 'a'.repeat(255)])(
+    'the name behind the addresses is kept: %s',
+    (name) => {
+      expect(authorityOf(name)).toBe(name)
+    },
+  )
 
   test.each(['', 'a b', 'a"b', 'a\nb', 'ä.example', 'a'.repeat(256), Buffer.from([0xff])])(
-    'is left out: %j',
+    'a malformed name behind the addresses is left out: %j',
     (name) => {
       expect(authorityOf(name)).toBeNull()
     },
@@ -123,7 +126,7 @@ describe('a checksum', () => {
 
 describe('what is no header', () => {
   test.each([rest, 'POST /', 'PROX ', 'PROXY\r\n', 'proxy TCP4 ', '\r\n\r\nGET', '\x16\x03\x01', '\0', ' PROXY TCP4'])(
-    '%j is named as such',
+    '%j is rejected as no header',
     (text) => {
       expect(reasonOf(text)).toBe('no-proxy-header')
     },

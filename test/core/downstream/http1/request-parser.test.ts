@@ -301,7 +301,7 @@ test.each([
     ([version, lines]) => [`HTTP/${version} with ${JSON.stringify(lines)}`, get(lines, version), false] as const,
   ),
   ...rejected.map(([rule, bytes]) => [rule, bytes, false] as const),
-])('what comes in parts is read as what comes at once: %s', (_, bytes, isCutEverywhere) => {
+])('bytes that come in parts are read like bytes that come at once: %s', (_, bytes, isCutEverywhere) => {
   const whole = JSON.stringify(read(bytes))
 
   expect(JSON.stringify(read(bytes, everyByte(bytes)))).toBe(whole)

@@ -96,7 +96,7 @@ describe('Forwarded', () => {
     ['believed of a proxy that names no client', 'for=6.6.6.6;proto=http, proto=HTTPS;host=shop', 'https', 'shop'],
     ['not those that a client wrote', 'for=6.6.6.6;proto=https;host=evil, for=203.0.113.1', null, null],
     ['not what is none', 'for=203.0.113.1;proto=gopher;host="a b"', null, null],
-  ])('scheme and host are %s', (_, forwarded, proto, host) => {
+  ])('the scheme and the host of Forwarded are %s', (_, forwarded, proto, host) => {
     expect(read({ forwarded }).fields).toMatchObject({ proto, host })
   })
 
@@ -108,7 +108,7 @@ describe('Forwarded', () => {
       'for=203.0.113.1;proto=https;host="shop", for="[fd00::1]", for=10.0.0.1',
     ],
     ['the proxy alone when nothing is known', 'for=unknown', '', 'for=10.0.0.1;proto=http;host="asked:80"'],
-  ])('what goes to upstreams is %s', (_, forwarded, forwardedFor, rendered) => {
+  ])('the Forwarded field to upstreams is %s', (_, forwarded, forwardedFor, rendered) => {
     const claims = read({ forwarded, for: '6.6.6.6', proto: 'evil', host: 'evil' })
 
     expect([claims.fields.for ?? '', claims.render(false, 'asked:80')]).toEqual([forwardedFor, rendered])
@@ -187,7 +187,7 @@ describe('X-Forwarded-For', () => {
       // HAProxy says so of TLS that it only passes on.
       [true, false, true],
       [true, true, true],
-    ])('speaks TLS: here %s, in front, as was said there, %s: %s', (here, inFront, expected) => {
+    ])('the client speaks TLS: here %s, with the load balancer in front %s: %s', (here, inFront, expected) => {
       const connection = socket('10.1.2.3', here)
       if (inFront !== undefined) setConnectionClaims(connection, { ...said, isSecure: () => inFront })
 
@@ -227,7 +227,7 @@ describe('X-Forwarded-For', () => {
       ...['unknown', '', '"203.0.113.1"', '203.0.113.1, 256.1.1.1', '0177.0.0.1', 'localhost', null].map(
         (field): [string, string | null] => ['10.0.0.1', field],
       ),
-    ])('is %s in %j', (client, field) => {
+    ])('the client is %s in %j', (client, field) => {
       expect(getClientAddress(proxy, field, isTrusted)).toBe(client)
     })
 

@@ -71,7 +71,7 @@ describe('the end-to-end fields', () => {
   test.each([
     ...['X-Forwardedx', 'Forwarded-For', 'XForwarded-For', 'X-Real-IP2', 'X-Really', 'Not-X-Forwarded-For'],
     ...['Forwardedx'],
-  ])('keep %s, which is another', (name) => {
+  ])('end-to-end fields keep %s, which is another field', (name) => {
     expect(parse([name, 'x']).fields).toEqual([name, 'x'])
   })
 
@@ -99,7 +99,7 @@ describe('the fields that Connection names', () => {
     ['and no others beside other options', ['Connection', 'keep-alive, Upgrade'], all],
     ['and none that only begins so', ['Connection', 'x'], all],
     ['in any spelling', ['Connection', 'X-a ,b'], []],
-  ])('end here, wherever they stand: %s', (_, connection, left) => {
+  ])('the fields that Connection names end here, wherever they stand: %s', (_, connection, left) => {
     expect(parse([...all, ...connection]).fields).toEqual(left)
     expect(parse([...connection, ...all]).fields).toEqual(left)
   })
@@ -131,7 +131,7 @@ describe('what the gateway parses', () => {
     [['X-Request-Id', 'a', 'X-Request-Id', 'b'], null],
     [['X-Request-Id', 'a b'], null],
     [['X-Request-Id', ''], null],
-  ])('is the request id of %j: %j', (raw, id) => {
+  ])('the request id of %j is %j', (raw, id) => {
     expect(parse(raw).requestId).toBe(id)
   })
 
@@ -168,12 +168,12 @@ describe('a request id of a client', () => {
   test.each([
     ...['a', '7f3e9a52-0a3c-4d29-9a41-9d8f3c1b2a10', 'Root=1-67891233-abcdef012345678912345678', 'QWxhZGRpbg=='],
     ...['a/b+c~d:e@f_g.h', 'x'.repeat(128)],
-  ])('is kept when it is %j', (id) => expect(isValidRequestId(id)).toBe(true))
+  ])('a valid request id of a client is kept: %j', (id) => expect(isValidRequestId(id)).toBe(true))
 
   test.each([
     ...['', ' ', 'a b', 'a,b', 'a;b', '"a"', '<a>', '{a}', '$a', 'a\r\nb', 'a\n', 'a\tb', 'a\x00', 'é'],
     'x'.repeat(129),
-  ])('is replaced when it is %j', (id) => expect(isValidRequestId(id)).toBe(false))
+  ])('an invalid request id of a client is replaced: %j', (id) => expect(isValidRequestId(id)).toBe(false))
 
   test('no other character is valid in the request id of a client', () => {
     const others = Array.from({ length: 0x3000 }, (_, code) => String.fromCharCode(code)).filter(isValidRequestId)
@@ -188,7 +188,7 @@ describe('expectations', () => {
     ['unknown', '1.1', ['x', '100', '100-continued', '100-continue;a=b', '100-continue, x', '"100-continue"']],
     ['none', '1.1', [null, '', ' ', ',', ' , ,']],
     ['none', '1.0', ['100-continue', 'x']],
-  ])('are %s in HTTP/%s by Expect: %j', (expected, version, fields) => {
+  ])('the expectation is %s in HTTP/%s by Expect: %j', (expected, version, fields) => {
     expect(fields.map((field) => parseExpectation(field, version))).toEqual(fields.map(() => expected))
   })
 })

@@ -51,13 +51,16 @@ describe('a request that is matched', () => {
     ['the authority of an absolute-form over Host', { url: 'http://b:1/market/insights' }, 'b:1'],
     ['nothing for HTTP/1.0 without Host', { httpVersion: '1.0', rawHeaders: [] }, ''],
     ['Host on HTTP/1.0', { httpVersion: '1.0' }, 'a'],
-  ])('carries %s', (_, request, authority) => {
+  ])('a matched request carries %s', (_, request, authority) => {
     expect(match(request)).toMatchObject({ authority })
   })
 
-  test.each(['1.1 you', '1.1 me2', '1.1 xme', 'me you', '1.1 you (me)', '1.1 ME'])('may come by way of %j', (via) => {
-    expect(match({ rawHeaders: ['Host', 'a', 'Via', via] })).toHaveProperty('operation')
-  })
+  test.each(['1.1 you', '1.1 me2', '1.1 xme', 'me you', '1.1 you (me)', '1.1 ME'])(
+    'a request that came by way of %j is no loop',
+    (via) => {
+      expect(match({ rawHeaders: ['Host', 'a', 'Via', via] })).toHaveProperty('operation')
+    },
+  )
 })
 
 describe('a request that is rejected', () => {
@@ -92,7 +95,7 @@ describe('a request that is rejected', () => {
     ['loop', null, { rawHeaders: ['Host', 'a', 'Via', '1.1 me'] }],
     ['loop', null, { rawHeaders: ['Host', 'a', 'Via', '1.0 you, HTTP/1.1\tme (comment), 1.1 them'] }],
     ['loop', null, { rawHeaders: ['Host', 'a', 'Via', '1.1 you', 'Via', '1.1 me'] }],
-  ])('is %s, for the reason %s: %j', (kind, reason, request) => {
+  ])('a request is rejected with %s, for the reason %s: %j', (kind, reason, request) => {
     expect(match(request)).toMatchObject(reason === null ? { kind } : { kind, reason })
   })
 
@@ -108,7 +111,7 @@ describe('a request that is rejected', () => {
     ['not-found', 'of the wrong method', { url: '/x', method: 'DELETE' }],
     ['uri-too-long', 'malformed', { url: '#'.padEnd(101, 'a') }],
     ['method-not-allowed', 'a loop', { method: 'PUT', rawHeaders: ['Host', 'a', 'Via', '1.1 me'] }],
-  ])('is %s before it is %s', (kind, _, request) => {
+  ])('a request is rejected with %s before %s', (kind, _, request) => {
     expect(match(request)).toMatchObject({ kind })
   })
 })
@@ -131,12 +134,12 @@ describe('authorities', () => {
     ...['gateway.example', 'GATEWAY.example', 'gateway.example.', 'gateway.example:1', 'gateway.example:'],
     ...['gateway.example.:8080', 'dotted.example', 'other.example:8443', 'other.example:08443', 'plain.example'],
     '[::1]:8080',
-  ])('may be asked for: %j', (authority) => expect(matches(authority, false)).toBe(true))
+  ])('the authority %j is served', (authority) => expect(matches(authority, false)).toBe(true))
 
   test.each([
     ...['other.example:844', 'other.example', 'evil.gateway.example', 'gateway.example.evil', 'gateway.example..'],
     ...['gateway%2eexample', ''],
-  ])('may not be asked for: %j', (authority) => expect(matches(authority, false)).toBe(false))
+  ])('the authority %j is misdirected', (authority) => expect(matches(authority, false)).toBe(false))
 
   test('a missing port is the default port of the scheme', () => {
     const secure = compileAuthorityMatcher({ hosts: ['a:443'] })
@@ -153,14 +156,14 @@ describe('a valid host', () => {
   test.each([
     ...['a', 'A.b-c', 'a_b', '127.0.0.1', '1.2.3.4.5', 'a:', 'a:0', 'a:80', 'a:65535', '[::1]', '[::1]:8080'],
     ...['[::ffff:1.2.3.4]', 'a%20b', "!$&'()*+;=", 'xn--bcher-kva.example'],
-  ])('is %j', (value) => expect(isValidHost(value)).toBe(true))
+  ])('%j is a valid host', (value) => expect(isValidHost(value)).toBe(true))
 
   test.each([
     ...['', ' ', 'a ', ' a', 'a b', ':', ':80', 'a:b', 'a:-1', 'a:+1', 'a:65536', 'a:100000', 'a:1:2', 'a,b', 'a, a'],
     ...['u@a', 'user@a.example', 'a/b', 'a?b', 'a#b', 'a\\b', 'a%', 'a%2', 'a%zz', '::1', '[]', '[::1', '::1]'],
     ...['[::1]a', '[::1]:x'],
     ...['[1.2.3.4]', '[::1%25lo]', '[v1.a]', 'é', 'a\x00', 'a\r\n', 'a\n', '"a"', '<a>', 'http://a'],
-  ])('is not %j', (value) => expect(isValidHost(value)).toBe(false))
+  ])('%j is no valid host', (value) => expect(isValidHost(value)).toBe(false))
 
   test('a valid host never holds a character that ends the field, the authority or a log line', () => {
     fc.assert(

@@ -72,17 +72,20 @@ describe.skipIf(missing !== null)('a connection', () => {
   test.each([
     ['http/1.1', asked],
     ['h2', Buffer.concat([...preface, head(1)])],
-  ])('over %s that is reset right behind its handshake is not served, and stands nowhere', async (protocol, bytes) => {
-    const upstream = await httpUpstream()
-    const { port, lines, line } = await bootHttp2({ upstream: upstream.url })
+  ])(
+    'a connection over %s that is reset right behind its handshake is neither served nor recorded',
+    async (protocol, bytes) => {
+      const upstream = await httpUpstream()
+      const { port, lines, line } = await bootHttp2({ upstream: upstream.url })
 
-    await sendAndReset(port, protocol, bytes)
+      await sendAndReset(port, protocol, bytes)
 
-    expect((await requestOverTls(port)).status).toBe(200)
-    await line(({ msg, status }) => msg === 'exchange' && status === 200)
-    expect(lines.filter(({ msg }) => msg === 'exchange')).toMatchObject([{ client: '127.0.0.1', status: 200 }])
-    expect(upstream.begun()).toBe(1)
-  })
+      expect((await requestOverTls(port)).status).toBe(200)
+      await line(({ msg, status }) => msg === 'exchange' && status === 200)
+      expect(lines.filter(({ msg }) => msg === 'exchange')).toMatchObject([{ client: '127.0.0.1', status: 200 }])
+      expect(upstream.begun()).toBe(1)
+    },
+  )
 
   // The attack: a machine in the middle writes into a connection, or its client does. Nothing more can be sent on it,
   // and no client waits on it for a response.
@@ -91,7 +94,7 @@ describe.skipIf(missing !== null)('a connection', () => {
     ['http/1.1', 'a body is sent', Buffer.from(post)],
     ['h2', 'a request gets a response', Buffer.concat([...preface, head(1)])],
     ['h2', 'a body is sent', Buffer.concat([...preface, ...upload])],
-  ])('over %s ends at once when what is no TLS comes while %s', async (protocol, _, bytes) => {
+  ])('a connection over %s ends at once when bytes that are no TLS come while %s', async (protocol, _, bytes) => {
     const upstream = await rawUpstream((socket) => socket.resume().on('end', () => socket.end()))
     const { port, line } = await bootHttp2({ upstream: upstream.url })
     const { raw, secure } = await dial(port, protocol)

@@ -186,7 +186,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     ['too long', ['content-length', '2'], [data('abc', 1)]],
     ['too short, and large', ['content-length', '90000'], [data('abc', 1)]],
     ['reset as if nothing were wrong', [], [data('abc'), frame(3, 0, 1, Buffer.alloc(4))]],
-  ])('a body that is %s never reaches the upstream as a whole one', async (_, fields, frames) => {
+  ])('a body that is %s never looks whole to the upstream', async (_, fields, frames) => {
     const upstream = await httpUpstream()
     const { port, line } = await bootHttp2({ upstream: upstream.url })
     const client = await frameClient(port)
@@ -483,7 +483,7 @@ test.skipIf(missing !== null).each([
   ['no field with a line end', ['x-b', 'b\r\nc: d', 'x-c', '\xe9'], ['x-c: \xe9']],
   ['no field with NUL', ['x-b', 'b\0', 'x-c', '\xe9'], ['x-c: \xe9']],
   ['no field with DEL', ['x-b', '\x7f', 'x-c', '\xe9'], ['x-c: \xe9']],
-])('what goes upstream has %s', async (_, fields, lines) => {
+])('the request to the upstream has %s', async (_, fields, lines) => {
   const { promise: asked, resolve: onAsked } = Promise.withResolvers<string>()
   const { port } = responding((_socket, request) => onAsked(request))
   const client = await frameClient(port)

@@ -70,7 +70,7 @@ describe('a PROXY protocol header gets 400 as before, and is named in the log', 
     ['a method of that name', 'PROXY /market/insights HTTP/1.1\r\nHost: localhost\r\n\r\n'],
     ['empty lines and a NUL', '\r\n\r\n\0QUIT'],
     ['a request behind whose head it stands', `GET /market/insights HTTP/1.1\r\nHost: a b\r\n\r\n${v1}`],
-  ])('%s is none', async (_, first) => {
+  ])('%s is not read as a PROXY protocol header', async (_, first) => {
     const { logged } = await sendToHttp(first)
 
     expect(logged).toMatchObject({ failure: 'bad-request', reason: expect.not.stringMatching('proxy-header') })
