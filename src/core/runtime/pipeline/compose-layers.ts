@@ -82,9 +82,9 @@ export const bodyLimitLayer =
   }
 
 /**
- * Limits the time to the response's head, over all attempts and waits. Starts when the request is complete (decision
- * 004), or with the wait for a connection, which nothing else limits. Where an outer layer reads the body first, it
- * lasts until the body's end.
+ * Limits the time from the complete request (decision 004) to the response's head, over all attempts and waits, and the
+ * wait for a connection before an upload begins. Where an outer layer reads the body first, it lasts until the body's
+ * end, so that an upstream that drips does not hold the client.
  */
 export const deadlineLayer =
   (ms: number): Layer =>
