@@ -31,7 +31,7 @@ test('each reference beyond the limit is one problem, and no more files are watc
   const loaded = load((group, i) => `missing-${group}-${i}`, { token: 'file:token', metricsToken: 'file:metrics' })
   const problems = loaded.ok ? [] : loaded.problems
 
-  const beyond = problems.filter(({ message }) => message === 'too many files are referred to')
+  const beyond = problems.filter(({ message }) => message === 'too many files')
   expect(beyond).toHaveLength(groups.length * times + 2 - 256)
   expect(problems.filter(({ path }) => path.startsWith('admin.'))).toEqual(beyond.slice(-2))
   expect(loaded.sources).toHaveLength(257)

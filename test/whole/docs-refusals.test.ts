@@ -31,11 +31,11 @@ const unshown = {
   noFile: `gateway.yaml:1:1: the file cannot be read: no such file
     expected a YAML file of at most 1MiB
     found    no such file`,
-  slowFile: `gateway.yaml:1:1: it takes longer than 30s to read
+  slowFile: `gateway.yaml:1:1: the file takes longer than 30s to read
     expected a configuration file of ordinary size
-    found    another one`,
-  stopping: `gateway.yaml:1:1: the configuration is sound, but could not be put into effect
-    expected a configuration that can be put into effect
+    found    a larger file, or too little CPU or memory`,
+  stopping: `gateway.yaml:1:1: the configuration is valid, but could not be applied
+    expected a configuration that can be applied
     found    the gateway is stopping`,
 }
 

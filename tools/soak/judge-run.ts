@@ -6,7 +6,11 @@ import { none, type Verdict } from './verdict.ts'
 const atMost = 1.03
 
 /** Lines of the log that come from what was done here: bad edits, and workers that were killed. */
-const expected = new Set(['configuration rejected: what ran before runs on', 'configuration problem', 'worker ended'])
+const expected = new Set([
+  'configuration rejected: the running configuration stays in effect',
+  'configuration problem',
+  'worker ended',
+])
 
 /** Judges what is left of a run. */
 export const judgeRun = (run: LongRun): readonly Verdict[] => {

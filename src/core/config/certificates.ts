@@ -85,9 +85,9 @@ export function validateIssuers(path: KeyPath, text: string): readonly ConfigIss
   return [
     {
       path,
-      message: 'no certificate of an authority, so no client’s would be accepted',
-      expected: 'the certificate of the authority that issues those of clients',
-      found: 'certificates of others alone',
+      message: 'no certificate of an authority: every client certificate would be rejected',
+      expected: 'the certificate of the authority that issues client certificates',
+      found: 'only certificates without CA:TRUE',
       hint: 'openssl x509 -text shows CA:TRUE for an authority',
     },
   ]
@@ -101,10 +101,11 @@ export function validateChainsToRoots(path: KeyPath, text: string): readonly Con
   return [
     {
       path,
-      message: 'with clientCrl, no client of this authority would be accepted: its issuer is missing',
-      expected: 'the certificates of all above it, up to the root',
+      message:
+        'with clientCrl, every client of this authority would be rejected: the issuer of the authority is missing',
+      expected: 'the certificates of all authorities above it, up to the root',
       found: `${inOneLine(cut.subject)}, issued by ${inOneLine(cut.issuer)}`,
-      hint: 'add them to the same file, and their lists to clientCrl; without clientCrl an issuing authority alone is enough',
+      hint: 'add them to this file, and their revocation lists to clientCrl; without clientCrl the issuing authority is enough',
     },
   ]
 }
@@ -126,10 +127,10 @@ function validateByTls(path: KeyPath, certificate: string, key: string): readonl
     return [
       {
         path: [...path, 'certificate'],
-        message: 'a certificate that TLS does not take',
-        expected: 'a whole chain in PEM, and a key of 2048 bits (RSA) or 224 (EC) at least',
+        message: 'TLS rejects this certificate',
+        expected: 'a complete chain in PEM, and a key of at least 2048 bits (RSA) or 224 bits (EC)',
         found: reason,
-        hint: 'openssl x509 -text shows the key of the first certificate; check that the last one is not cut short',
+        hint: 'openssl x509 -text shows the key of the first certificate; check that the last certificate is complete',
       },
     ]
   }
@@ -139,7 +140,7 @@ const unreadableIssue = (path: KeyPath, what: string): ConfigIssue => ({
   path,
   message: `${what} that cannot be read`,
   expected: `${what} in PEM`,
-  found: 'something else between its BEGIN and END',
+  found: 'invalid text between BEGIN and END',
   hint: 'check the file: it may be cut short',
 })
 

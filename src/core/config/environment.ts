@@ -52,8 +52,8 @@ const unsetVariable = (name: string): Omit<ConfigIssue, 'path'> => ({
 })
 
 const malformedPlaceholder: Omit<ConfigIssue, 'path'> = {
-  message: 'a placeholder that is not understood',
+  message: 'an unknown placeholder',
   expected: '${NAME} or ${NAME:-default}',
-  found: '${ and something else',
+  found: '${ followed by something else',
   hint: 'write $${ for a literal ${',
 }

@@ -60,7 +60,8 @@ export const explainPathMismatch = (path: string, { basePath, baseKey, show = St
   const paths = ['', basePath].flatMap((base) => allOperations.map((row) => base + row.path))
   const known = suggestNearest(plain, paths)
   const meant = allOperations.find((row) => known === row.path || known === basePath + row.path) ?? null
-  const summary = meant === null ? 'it is none of the nine' : `it is none of the nine; the nearest is ${meant.path}`
+  const summary =
+    meant === null ? 'it is none of the nine paths' : `it is none of the nine paths; the nearest is ${meant.path}`
   return { differs: [...differs, summary], meant }
 }
 
@@ -75,7 +76,7 @@ const decodeEscapes =
       plain = plain.replaceAll(/%([0-9a-f]{2})/gi, (written, hex) => {
         const character = String.fromCharCode(Number.parseInt(hex, 16))
         if (!/[\x21-\x7e]/.test(character)) return written
-        differences.add(`the escape ${show(written)} stands for "${show(character)}", and an alias is not the path`)
+        differences.add(`the escape ${show(written)} stands for "${show(character)}", which must not be escaped`)
         return character
       })
     }
@@ -93,7 +94,7 @@ const resolveDotSegments: NormalizationStep = (path) => {
     if (segment === '..') kept.splice(Math.max(1, kept.length - 1))
     else if (segment !== '.') kept.push(segment)
   }
-  return [kept.join('/'), 'a dot segment stands in it, and is not resolved']
+  return [kept.join('/'), 'it contains a dot segment, which is not resolved']
 }
 
 const normalizationSteps = (show: Show): readonly NormalizationStep[] => [
@@ -104,7 +105,7 @@ const normalizationSteps = (show: Show): readonly NormalizationStep[] => [
   dropMatch(/;[^/]*/g, (parameter) => `a parameter behind ";" is part of the path: ${show(parameter)}`),
   (path) => [path.replaceAll(/\/{2,}/g, '/'), 'a slash is doubled'],
   resolveDotSegments,
-  (path) => [path.replace(/(?<=.)\/$/, ''), 'a slash is at its end'],
+  (path) => [path.replace(/(?<=.)\/$/, ''), 'it ends with a slash'],
 ]
 
 const contains = (path: string, known: string): boolean => path.endsWith(known) || path.includes(`${known}/`)
@@ -129,6 +130,6 @@ const describeAround = (
   }
   const middle = plain.slice(start, start + path.length)
   if (middle !== path) differences.push(`upper case: ${show(middle)} is written ${path}`)
-  if (after !== '') differences.push(`${show(after)} stands behind it, and there is nothing below the nine paths`)
+  if (after !== '') differences.push(`${show(after)} follows it, and there is nothing below the nine paths`)
   return differences
 }

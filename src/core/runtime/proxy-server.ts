@@ -39,7 +39,7 @@ export class WorkersNotReplyingError extends Error {
   override readonly name = 'WorkersNotReplyingError'
 }
 
-export const heldBackHint = 'it is in effect in no worker, and is tried again while the file says so'
+export const heldBackHint = 'the change is in effect in no worker, and is retried until the file changes'
 
 export const notReplyingHint =
-  'it is in effect in no worker, and is not tried again; ask again when they reply, or are replaced'
+  'the change is in effect in no worker, and is not retried; repeat the command when all workers reply'

@@ -126,7 +126,7 @@ const duplicateClients: ConfigRule = (tree) => {
   const issues: ConfigIssue[] = []
   const checkUnique = (seen: Set<string>, name: string | null, path: () => KeyPath, what: string): void => {
     if (name === null) return
-    const details = { message: `a ${what} stands here already`, expected: 'each once', found: 'it twice' }
+    const details = { message: `a ${what} stands here already`, expected: 'each once', found: 'a duplicate' }
     if (seen.has(name)) issues.push({ path: path(), ...details, hint: 'rename or remove one of them' })
     seen.add(name)
   }

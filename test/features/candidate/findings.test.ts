@@ -100,7 +100,7 @@ describe('with clients on it', () => {
       ({ at, endpoint: next, kind, reason: null, status }) as const
     const retry = { retry: {} }
     const tellFailing = (group: Group, lastFailure: ReturnType<typeof failure>, own: object) => {
-      const state = { name: 'failing', since, reason: 'no success since 5 failures' } as const
+      const state = { name: 'failing', since, reason: '5 failures in a row' } as const
       const failing = candidate([{ state, failingSince: since, lastFailure, succeededAt: null }])
       const settings = use({ share: '100%' }, group, own)
       return renderFindings(findingInputs({ settings, upstreams: { [group]: { candidate: failing } } }))

@@ -25,7 +25,7 @@ test('a sound candidate gets none', () => {
 test.each<[string, string, string, string]>([
   ['that is the upstream itself', 'https://a', at, 'nothing to try'],
   ['without a health check', b('healthCheck: none'), at, 'does not notice'],
-  ['whose endpoint stands twice', '{ endpoints: [https://b, https://b] }', `${at}.endpoints[1]`, 'already'],
+  ['whose endpoint stands twice', '{ endpoints: [https://b, https://b] }', `${at}.endpoints[1]`, 'listed twice'],
   ['that is not verified', b('tls: { verify: false, insecure: true }'), `${at}.tls.verify`, 'ANY SERVER IS TRUSTED'],
   ['with TLS that nothing uses', '{ endpoints: [http://b], tls: { minVersion: TLSv1.3 } }', `${at}.tls`, 'nothing'],
   ['whose steps are over before they are judged', b(tooFast), `${at}.steps.every`, 'a step is shorter than the window'],
@@ -67,7 +67,7 @@ test('what its group does not verify is told once, of the group', () => {
   expect(warned('https://b', own).map(([path]) => path)).toEqual(['upstreams.risk.tls.verify'])
 })
 
-test('what a group does not verify is said of it where its candidate alone is spoken to over TLS, and inherits it', () => {
+test('what a group does not verify is said of it where its candidate alone uses TLS, and inherits it', () => {
   const own = 'endpoints: [http://a], healthCheck: { path: /up }, tls: { verify: false, insecure: true }'
   const found = (candidate: string) =>
     warningsOf(candidate, own).find(({ path }) => path === 'upstreams.risk.tls.verify')?.found
@@ -86,7 +86,7 @@ test('insecure of a group does something where its candidate alone is not verifi
   expect(warned('https://b', own)).toEqual([['upstreams.risk.tls.insecure', warning]])
 })
 
-test('TLS of a group does something where its candidate alone is spoken to over TLS', () => {
+test('TLS of a group does something where its candidate alone uses TLS', () => {
   const own = 'endpoints: [http://a], healthCheck: { path: /up }, tls: { minVersion: TLSv1.3 }'
 
   expect(warned('https://b', own)).toEqual([])

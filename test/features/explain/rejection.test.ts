@@ -7,8 +7,8 @@ import { testConfig } from '../../helpers/gateway.ts'
 const score = 'valuation.score'
 const insights = 'market.insights'
 const alias = (written: string, character: string) =>
-  `the escape ${written} stands for "${character}", and an alias is not the path`
-const nearest = 'it is none of the nine; the nearest is /market/insights'
+  `the escape ${written} stands for "${character}", which must not be escaped`
+const nearest = 'it is none of the nine paths; the nearest is /market/insights'
 const fragment = '"#" stands in it, and a fragment is never sent (RFC 9112 §3.2.1)'
 const control = 'a control character stands in it'
 const smuggled = ' HTTP/1.1\r\nHost: a\r\n\r\nGET /v1/leads/pipeline'
@@ -29,9 +29,9 @@ const rows: readonly [kind: FailureKind, method: string, target: string, meant: 
   ['not-found', 'GET', '/v1/market/insights%3Fa=b', insights, alias('%3F', '?'), query('an escaped "?": ?a=b')],
   ['not-found', 'GET', '/v1/market/insights&a=b', insights, query('"&" and not with "?": &a=b')],
   ['not-found', 'GET', '/v1/Market/Insights', insights, 'upper case: /Market/Insights is written /market/insights'],
-  ['not-found', 'GET', '/v1/market/insights/', insights, 'a slash is at its end'],
+  ['not-found', 'GET', '/v1/market/insights/', insights, 'it ends with a slash'],
   ['not-found', 'GET', '/v1//market/insights', insights, 'a slash is doubled'],
-  ['not-found', 'GET', '/v1/leads/../market/insights', insights, 'a dot segment stands in it, and is not resolved'],
+  ['not-found', 'GET', '/v1/leads/../market/insights', insights, 'it contains a dot segment, which is not resolved'],
   ['not-found', 'GET', '/v1/market;v=2/insights', insights, 'a parameter behind ";" is part of the path: ;v=2'],
   ['not-found', 'GET', '/v1/market\\insights', insights, 'a backslash is not a slash'],
   ['not-found', 'POST', '//%761/valuation/score', score, alias('%76', 'v'), 'a slash is doubled'],
@@ -39,16 +39,10 @@ const rows: readonly [kind: FailureKind, method: string, target: string, meant: 
   ['not-found', 'POST', '/v2/valuation/score', score, 'it begins with /v2 and not with /v1: listen.basePath (it)'],
   ['not-found', 'POST', '/V1/valuation/score', score, '/V1 is written /v1'],
   ['not-found', 'POST', '/v1/v1/valuation/score', score, '/v1 stands between /v1 and the path: listen.basePath (it)'],
-  [
-    'not-found',
-    'GET',
-    '/v1/market/insights/a',
-    insights,
-    '/a stands behind it, and there is nothing below the nine paths',
-  ],
+  ['not-found', 'GET', '/v1/market/insights/a', insights, '/a follows it, and there is nothing below the nine paths'],
   ['not-found', 'GET', '/v1/market/insight', insights, nearest],
-  ['not-found', 'GET', '/v1/health', null, 'it is none of the nine'],
-  ['not-found', 'GET', '/', null, 'it is none of the nine'],
+  ['not-found', 'GET', '/v1/health', null, 'it is none of the nine paths'],
+  ['not-found', 'GET', '/', null, 'it is none of the nine paths'],
   [
     'uri-too-long',
     'GET',

@@ -26,7 +26,7 @@ describe('operation', () => {
   })
 
   test('ends with 1 where a worker does not respond, and prints what is in effect', async () => {
-    const detail = 'worker 1 did not reply: it is in effect in no worker, and is not tried again'
+    const detail = 'worker 1 did not reply: the change is in effect in no worker, and is not retried'
     const admin = await scriptedAdmin(jsonResponse({ code: 'workers-not-replying', detail }, 503))
 
     const result = await runCommand(['operation', 'reject', 'market.insights', '--admin', admin.url])

@@ -33,7 +33,7 @@ describe('tail --rejected', () => {
     expect(await followed.interrupt()).toBe(0)
     expect(followed.out()).not.toContain('before')
     expect(followed.out()).toMatch(
-      /^2\S+Z {2}404 not-found {2}GET to none of the nine {2}127\.0\.0\.1 {2}a slash is at its end; probably meant: GET \/market\/insights {2}\[request alias\]$/m,
+      /^2\S+Z {2}404 not-found {2}GET to none of the nine {2}127\.0\.0\.1 {2}it ends with a slash; probably meant: GET \/market\/insights {2}\[request alias\]$/m,
     )
     expect(followed.out()).toMatch(/^2\S+Z {2}405 method-not-allowed {2}POST .*\[request second\]$/m)
     expect(followed.out().match(/request alias/g)).toHaveLength(1)

@@ -17,7 +17,7 @@ const hex = 'ab12'.repeat(16)
 const sha256 = hash('sha256', token)
 
 const own = "the gateway's own public listener"
-const trusted = 'any server that responds would be trusted'
+const trusted = 'trust any server that responds'
 const pause = 'the first pause is longer than the longest'
 const manyFields = Array.from({ length: 101 }, (_, i) => `X-${i}: a`).join(', ')
 const ownFields = [
@@ -47,8 +47,8 @@ const values: readonly WrongValue[] = [
   ['listen port', 'http', 'not a number'],
   ['listen port', '[80]', 'the wrong kind of value', 'a whole number'],
   ['listen port', '*nowhere', 'an alias without an anchor'],
-  ['listen port', '${lower-case}', 'a placeholder that is not understood', 'literal ${'],
-  ['listen port', '${PORT', 'a placeholder that is not understood'],
+  ['listen port', '${lower-case}', 'an unknown placeholder', 'literal ${'],
+  ['listen port', '${PORT', 'an unknown placeholder'],
   ['listen port', '${PORT:-eighty}', 'not a number'],
   ['listen port', '"1${PORT:-2}"', 'a number in quotes'],
   ['listen host', '"*"', 'not an address', '0.0.0.0'],
@@ -60,8 +60,8 @@ const values: readonly WrongValue[] = [
   ['listen host', 'a: b', 'a second colon', 'quote'],
   ['listen host', '${HOST}', 'HOST is not set', 'write ${HOST:-default}'],
   ['listen host', '"a.${HOST}"', 'HOST is not set'],
-  ['listen host', '0.0.0.0', 'the sandbox would stand behind an address', 'real endpoints, or set allowSandbox: true'],
-  ['listen host', 'gateway.internal', 'the sandbox would stand'],
+  ['listen host', '0.0.0.0', 'could reach the sandbox', 'real endpoints, or set allowSandbox: true'],
+  ['listen host', 'gateway.internal', 'could reach the sandbox'],
   ['listen basePath', 'lender/v1', 'not an absolute path', 'write /lender/v1'],
   ['listen basePath', '/a//b', 'empty segment'],
   ['listen basePath', '/a/../b', 'dot segment'],
@@ -95,7 +95,7 @@ const values: readonly WrongValue[] = [
   ['listen http2', 'true', 'ALPN', 'listen.tls'],
 
   ['admin port', '99999', 'too large'],
-  ['admin port', '8080', 'the admin listener is on the address of the public one', 'choose another port'],
+  ['admin port', '8080', 'the admin listener has the address of the public listener', 'choose another port'],
   ['admin hosts', 'gateway.internal', 'the wrong kind of value', 'a list'],
   ['admin hosts [0]', 'gateway.internal:9901', 'not an address', 'the port goes under its own key'],
   ['admin token', 'hunter2', 'too short', 'openssl rand -hex 32'],
@@ -103,7 +103,12 @@ const values: readonly WrongValue[] = [
   ['admin token', '"a token with blanks in it"', 'not a token', 'openssl rand'],
   ['admin token', '12345678901234567890', 'not text', 'quotes'],
   ['admin token', 'file:nowhere', 'no such file', 'a readable text file'],
-  ['admin metricsToken', token, 'without admin.token everything is open', 'openssl rand -hex 32'],
+  [
+    'admin metricsToken',
+    token,
+    'admin.metricsToken protects nothing: without admin.token, everything is open',
+    'openssl rand -hex 32',
+  ],
   ['admin tokens', `{ name: a, hash: ${sha256}, scope: read }`, 'the wrong kind', 'begin each entry of the list with'],
   ['admin insecure', 'yes', 'not a boolean', 'write true, without quotes'],
   ['reload poll', '5', 'a unit is missing', 'write 5s'],
@@ -111,7 +116,7 @@ const values: readonly WrongValue[] = [
   ['reload preflight', 'false', 'unknown value', 'one of connect, health, none'],
   ['reload', 'false', 'the wrong kind of value', 'a map'],
   ['log level', 'INFO', 'unknown value', 'write info'],
-  ['shutdown deadline', '1ms', 'the deadline is over before the wait is', 'make it longer than the wait'],
+  ['shutdown deadline', '1ms', 'the deadline ends before the wait', 'make it longer than the wait'],
 
   ['limits address rate', '100', 'not a rate', 'write 100/s'],
   ['limits address rate', '5 per minute', 'not a rate', 'write 5/min'],
@@ -200,7 +205,7 @@ const values: readonly WrongValue[] = [
   ['upstreams risk outlier failureRate', '0%', 'too small', '1%'],
   ['upstreams risk outlier maxEjected', '10 %', 'not a percentage', 'write 10%'],
   ['upstreams risk outlier maxEjected', '101%', 'too large', '100%'],
-  ['upstreams risk outlier consecutiveFailures', 'off', 'not a number', 'write none to turn this bound off'],
+  ['upstreams risk outlier consecutiveFailures', 'off', 'not a number', 'write none to turn this limit off'],
   ['upstreams risk circuitBreaker window', '500ms', 'too small', 'write at least 1s'],
   ['upstreams risk circuitBreaker probes', '0', 'too small', 'at least 1'],
   ['upstreams risk healthCheck', 'true', 'not a policy', 'write { path: /healthz }, or none'],
@@ -233,7 +238,7 @@ const values: readonly WrongValue[] = [
   ['upstreams risk tls key', key, 'a key without its certificate', 'add certificate: file:PATH'],
   ['upstreams risk tls minVersion', 'TLSv1.1', 'unknown value', 'one of TLSv1.2, TLSv1.3'],
   ['upstreams risk tls minVersion', '1.3', 'unknown value', 'TLSv1.3'],
-  ['upstreams risk tls serverName', '10.0.0.1', 'an address', 'a name that stands in the certificate'],
+  ['upstreams risk tls serverName', '10.0.0.1', 'an address', 'a name from the certificate'],
   ['upstreams risk tls serverName', '"risk.internal:443"', 'not a host name', 'write the name alone'],
   ['upstreams risk tls serverName', 'risk.internal.', 'not a host name', 'risk.internal'],
 
@@ -252,7 +257,7 @@ const values: readonly WrongValue[] = [
   ['upstreams risk request set X-A', '[a]', 'not a string'],
   ['upstreams risk request set X-A', '"a\\r\\nX-B: b"', 'a control character'],
   ['upstreams risk request set X-A', '"a\\0"', 'a control character'],
-  ['upstreams risk request set X-A', '"€"', 'beyond U+00FF'],
+  ['upstreams risk request set X-A', '"€"', 'above U+00FF'],
   ['upstreams risk request set X-A', '" a"', 'blanks'],
   ['upstreams risk request set X-A', 'file:no/such/file', 'no such file', 'a readable text file'],
   ['upstreams risk request set X-A', '"file:"', 'a directory'],
@@ -265,7 +270,7 @@ const ofSet = (name: string): string => `upstreams.risk.request.set.${name}`
 const endpoint = (field: string): string => withRisk(` { endpoints: [{ url: http://a, ${field} }] }`)
 const ofCandidate = 'upstreams.risk.candidate.request.set.x_request_id'
 
-const here = 'this token stands here already'
+const here = 'this token is listed twice'
 const redis = (more: string, url = 'redis://a'): string => `limits: { redis: { url: ${url}, ${more} } }`
 const tokens = (...each: readonly string[]): string => `admin: { tokens: [${each}] }`
 const ofAnna = `{ name: anna, hash: ${sha256}, scope: read }`
@@ -328,8 +333,8 @@ const lines: readonly WrongLines[] = [
   ['defaults: { tls: { verify: ▸false } }', 'defaults.tls.verify', trusted, 'ca: file:PATH'],
   [`${partCheck}\n${risk('healthCheck: { path: / }')}`, 'defaults.healthCheck.path', 'without', 'in every group that'],
 
-  ['listen: { port: 1, ▸port: 2 }', 'listen.port', 'a key that stands here already', 'keep one of the two'],
-  ['listen: {}\n▸listen: {}', 'listen', 'a key that stands here already'],
+  ['listen: { port: 1, ▸port: 2 }', 'listen.port', 'a duplicate key', 'keep one of the two'],
+  ['listen: {}\n▸listen: {}', 'listen', 'a duplicate key'],
   ['listen:\n  host: ▸127.0.0.1\n    port: 8080', 'listen.host', 'indented too far', 'what follows this line'],
   ['listen:\n  host: 127.0.0.1\n▸ port: 8080', '', 'wrong indentation', 'indent the lines of one block alike'],
   ['listen:\n  host: ▸"127.0.0.1\n  port: 8080', 'listen.host', 'a quote that is not closed', 'on the same line'],
@@ -357,8 +362,8 @@ const lines: readonly WrongLines[] = [
   ['admin: { host: ▸0.0.0.0, insecure: true }', 'admin.host', 'would be open to other machines', 'set admin.token'],
   [`admin: { host: ▸0.0.0.0, token: ${token} }`, 'admin.host', 'open to other', 'set admin.tls, or admin.insecure'],
   [`admin: { token: ${token}, metricsToken: ▸${token} }`, 'admin.metricsToken', 'opens everything', 'than admin.token'],
-  [tokens(ofAnna, ofBert), 'admin.tokens[1].hash', here, 'that of admin.tokens[0]'],
-  [`admin: { token: ${token}, tokens: [${ofBert}] }`, 'admin.tokens[0].hash', here, 'that of admin.token'],
+  [tokens(ofAnna, ofBert), 'admin.tokens[1].hash', here, 'the token of admin.tokens[0]'],
+  [`admin: { token: ${token}, tokens: [${ofBert}] }`, 'admin.tokens[0].hash', here, 'the token of admin.token'],
   [itsOwnHash, 'admin.tokens[0].hash', here, 'itself, and not its hash'],
   [tokens('{ name: a, hash: ▸short, scope: read }'), 'admin.tokens[0].hash', 'not a SHA-256', 'hash-key --operator'],
   [tokens(ofAnna.replace('anna', '▸10.1.2.3')), 'admin.tokens[0].name', 'an address, and not a name'],
@@ -386,10 +391,10 @@ const lines: readonly WrongLines[] = [
   [`requestId: { header: X-Id }\n${setOfRisk('▸x-id: x')}`, 'upstreams.risk.request.set.x-id', 'the request id'],
   [risk(`candidate: { endpoints: [http://a], request: { set: { ▸x_request_id: a } } }`), ofCandidate, 'the request id'],
   [`${identity}\n${setOfRisk('▸X_Id: a')}`, 'upstreams.risk.request.set.X_Id', 'tells upstreams the', 'auth.identity'],
-  [setOfRisk('X-A: a, x-a: ▸b'), 'upstreams.risk.request.set.x-a', 'in another spelling', 'remove one'],
-  [setOfRisk('X_Key: a, X-Key: ▸b'), 'upstreams.risk.request.set.X-Key', 'set here already'],
-  [risk('response: { set: { X-A: a, x-a: ▸b } }'), 'upstreams.risk.response.set.x-a', 'set here already'],
-  ['tracing: { otlp: "http://a/v", headers: { X-Key: a, x_key: ▸b } }', 'tracing.headers.x_key', 'set here'],
+  [setOfRisk('X-A: a, x-a: ▸b'), 'upstreams.risk.request.set.x-a', 'in two spellings', 'remove one'],
+  [setOfRisk('X_Key: a, X-Key: ▸b'), 'upstreams.risk.request.set.X-Key', 'listed twice'],
+  [risk('response: { set: { X-A: a, x-a: ▸b } }'), 'upstreams.risk.response.set.x-a', 'listed twice'],
+  ['tracing: { otlp: "http://a/v", headers: { X-Key: a, x_key: ▸b } }', 'tracing.headers.x_key', 'listed twice'],
 
   ...['127.0.0.9', '[::1]', 'localhost', '[::]'].map((host): WrongLines => {
     const listen = `${open}\nlisten: { host: '::' }`
@@ -398,8 +403,8 @@ const lines: readonly WrongLines[] = [
   [`${open}\nlisten: { host: 0.0.0.0, port: 80 }\n${withRisk(' ▸http://127.0.0.1')}`, 'upstreams.risk', own],
   [`${open}\nlisten: { host: gw.internal, port: 443 }\n${withRisk(' ▸https://GW.internal')}`, 'upstreams.risk', own],
   [withRisk('\n    endpoints:\n    - http://a\n    - ▸url: http://localhost:8080'), 'upstreams.risk.endpoints[1]', own],
-  [`${open}\nlisten: { host: 0.0.0.0 }\nadmin: { host: localhost, port: ▸8080 }`, 'admin.port', 'on the address of'],
-  ['▸shutdown: { wait: 30s }', 'shutdown.deadline', 'the deadline is over before the wait is'],
+  [`${open}\nlisten: { host: 0.0.0.0 }\nadmin: { host: localhost, port: ▸8080 }`, 'admin.port', 'has the address of'],
+  ['▸shutdown: { wait: 30s }', 'shutdown.deadline', 'the deadline ends before the wait'],
 ]
 
 /** Whole files: nothing is added to them. */

@@ -91,7 +91,7 @@ const [scraper, reader] = adminTokens
 const token = 'a-token-of-an-operator'
 
 test('tokens for /metrics get a warning where nothing is counted', () => {
-  const opensNothing = 'this token opens nothing: nothing is counted'
+  const opensNothing = 'this token opens nothing: metrics are off'
 
   expect(warnedOfAdmin({ tokens: adminTokens }, 'metrics: none')).toEqual([`admin.tokens[0].scope: ${opensNothing}`])
   expect(warnedOfAdmin({ token, metricsToken: `${token}2` }, 'metrics: none')).toEqual([
@@ -113,7 +113,7 @@ test('an issuer’s tokens are looked at in the same way', () => {
   const jwt = (scopes: object) => ({ jwt: adminJwt({ scopes }) })
 
   expect(warnedOfAdmin(jwt({ oncall: 'operate', 'a group': 'metrics' }), 'metrics: none')).toEqual([
-    'admin.jwt.scopes."a group": this token opens nothing: nothing is counted',
+    'admin.jwt.scopes."a group": this token opens nothing: metrics are off',
   ])
   expect(warnedOfAdmin(jwt({ auditors: 'read' }))).toEqual([
     'admin.tokens: no operator may send a command: no token has the scope operate',

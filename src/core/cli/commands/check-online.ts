@@ -68,7 +68,12 @@ export const collectOnlineIssues = (
       if (certificate === null || !certificate.endsSoon) continue
       const { notAfter, isOver } = certificate
       const message = `the certificate of ${url} ${isOver ? 'has expired, at' : 'expires at'} ${notAfter}`
-      warnings.push({ ...at, message, expected: 'one that is good for longer', found: `one until ${notAfter}` })
+      warnings.push({
+        ...at,
+        message,
+        expected: 'one that is good for longer',
+        found: `a certificate valid until ${notAfter}`,
+      })
     }
   }
   return { problems, warnings }

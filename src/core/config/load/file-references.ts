@@ -61,10 +61,10 @@ const hintOfFolder = (reference: string, folder: string): string | undefined =>
     : `a relative name starts at the folder of the configuration file${folder === '.' ? '' : `, ${folder}`}`
 
 const tooManyFiles = {
-  message: 'too many files are referred to',
+  message: 'too many files',
   expected: `at most ${maxFiles}`,
-  found: 'one more',
-  hint: 'several values may refer to the same file',
+  found: 'one file more',
+  hint: 'several keys may name the same file',
 }
 
 const expected = `a readable text file of 1 byte to ${formatSize(maxReferencedBytes)}`
@@ -73,7 +73,7 @@ function parseContents(bytes: Buffer, lines: boolean): string | { readonly reaso
   const text = bytes.toString('utf8').replace(/\r?\n$/, '')
   if (text === '') return { reason: 'it is empty' }
   if (text.includes('\uFFFD')) return { reason: 'it is not UTF-8' }
-  const reason = 'it holds a control character or one beyond U+00FF'
+  const reason = 'it contains a control character or a character above U+00FF'
   if (lines) return notText.test(text) ? { reason } : text
   return isFieldValue(text) ? text : { reason, hint: 'a value is one line of Latin-1' }
 }

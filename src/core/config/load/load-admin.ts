@@ -45,9 +45,9 @@ export function parseAdmin(bytes: Uint8Array, file: string, environment: Environ
   // After a syntax error the parser continues: the command uses the part of the address that was read.
   const top: unknown = document.contents
   const node: unknown = isMap(top) ? top.get('admin', true) : undefined
-  if (!isNode(node) && !usable) return builtInAdmin(`${file} has errors of syntax`)
+  if (!isNode(node) && !usable) return builtInAdmin(`${file} has syntax errors`)
   // The file may be cut short, and the running gateway may listen elsewhere.
-  if (!isMap(top)) return builtInAdmin(`${file} is empty, or no map`)
+  if (!isMap(top)) return builtInAdmin(`${file} is empty, or is not a map`)
   if (!isNode(node)) return builtInAdmin(null)
   try {
     const section: unknown = node.toJS(document, { maxAliasCount: maxAliases + 1 })
@@ -56,7 +56,7 @@ export function parseAdmin(bytes: Uint8Array, file: string, environment: Environ
     for (const { path } of issues) unfilled.add(formatKeyPath(path))
     return selectSoundKeys(Object(filled).admin, unfilled, file)
   } catch {
-    return builtInAdmin(`admin in ${file} has aliases that cannot be followed`)
+    return builtInAdmin(`admin in ${file} has aliases that cannot be resolved`)
   }
 }
 
@@ -78,7 +78,7 @@ const parsers: { readonly [Key in keyof AdminSection]: (value: unknown) => Admin
 }
 
 function selectSoundKeys(section: unknown, unfilled: ReadonlySet<string>, file: string): AdminLoadResult {
-  if (!isPlainObject(section) || section instanceof ExternalValue) return builtInAdmin(`admin in ${file} is no map`)
+  if (!isPlainObject(section) || section instanceof ExternalValue) return builtInAdmin(`admin in ${file} is not a map`)
   const broken: string[] = []
   const take = <Key extends keyof AdminSection>(key: Key, needed = `admin.${key}`): AdminSection[Key] => {
     const value = ownMember(section, key)
@@ -98,7 +98,8 @@ function selectSoundKeys(section: unknown, unfilled: ReadonlySet<string>, file: 
     tls: take('tls', 'admin.tls.certificate'),
   }
   // Never quotes a value, which may be a token.
-  const reason = broken.length === 0 ? null : `${broken.join(', ')} in ${file} cannot be used; see: check ${file}`
+  const reason =
+    broken.length === 0 ? null : `${broken.join(', ')} in ${file} cannot be used; see: lender-gateway check ${file}`
   const isGuessed = broken.includes('admin.host') || broken.includes('admin.port')
   return { ...admin, reason, isGuessed, isUnreadable: false }
 }

@@ -48,7 +48,7 @@ export const loadInThread = (
     try {
       thread = acquireThread()
     } catch (error) {
-      return resolve(failedResult(file, source, `it cannot be read: ${errorMessage(error)}`))
+      return resolve(failedResult(file, source, `the file cannot be read: ${errorMessage(error)}`))
     }
     let isOver = false
     const finish = (result: LoadResult | Promise<LoadResult>, isReusable = false): void => {
@@ -61,7 +61,7 @@ export const loadInThread = (
     }
     let stepsLeft = limitSteps
     const timer = setInterval(() => {
-      if (--stepsLeft === 0) finish(failedResult(file, source, `it takes longer than ${limitMs / 1000}s to read`))
+      if (--stepsLeft === 0) finish(failedResult(file, source, `the file takes longer than ${limitMs / 1000}s to read`))
     }, limitMs / limitSteps)
     const onReply = ({ result, packed, shouldRetire }: LoadReply): void => {
       readingThreads.delete(thread)
@@ -75,9 +75,10 @@ export const loadInThread = (
     const onError = (error: NodeJS.ErrnoException): void => {
       // Not the file's fault, such as a lack of threads. Without a digest, the watcher's next check tries again.
       if (error.code === 'ERR_WORKER_INIT_FAILED') source = toSourceFile(file, null, maxConfigBytes)
-      finish(failedResult(file, source, `it cannot be read: ${errorMessage(error)}`))
+      finish(failedResult(file, source, `the file cannot be read: ${errorMessage(error)}`))
     }
-    const onExit = (): void => finish(failedResult(file, source, 'it cannot be read'))
+    const onExit = (): void =>
+      finish(failedResult(file, source, 'the file cannot be read: the thread that reads it has ended'))
     thread.on('message', onReply).on('error', onError).on('exit', onExit)
     void sourceReads.run(async () => {
       if (isOver) return
@@ -91,6 +92,11 @@ export const loadInThread = (
   })
 
 const failedResult = (file: string, source: SourceFile, message: string): LoadResult => {
-  const problem = fileProblem(file, message, 'a configuration file of ordinary size', 'another one')
+  const problem = fileProblem(
+    file,
+    message,
+    'a configuration file of ordinary size',
+    'a larger file, or too little CPU or memory',
+  )
   return { ok: false, problems: [problem], unreadable: false, sources: [source], isCutShort: true }
 }

@@ -23,10 +23,12 @@ const metricsToken: ConfigRule = (tree) => {
   if (typeof stated !== 'string' || (!isAlone && parseAt(tree, shape.token, ['admin', 'token']) !== stated)) return null
   return {
     path: ['admin', 'metricsToken'],
-    message: isAlone ? 'without admin.token everything is open' : 'this token opens everything',
-    expected: 'another token than admin.token, beside it',
+    message: isAlone
+      ? 'admin.metricsToken protects nothing: without admin.token, everything is open'
+      : 'this token is also admin.token, so it opens everything',
+    expected: 'a token other than admin.token, and admin.token as well',
     found: isAlone ? 'no admin.token' : 'the same as admin.token',
-    hint: 'make each with: openssl rand -hex 32',
+    hint: 'make each token with: openssl rand -hex 32',
   }
 }
 
@@ -46,10 +48,10 @@ const duplicateTokens: ConfigRule = (tree) => {
     return (
       place !== undefined && {
         path,
-        message: 'this token stands here already',
+        message: 'this token is listed twice',
         expected: 'each token once',
-        found: `that of ${place}`,
-        hint: 'make another one with: lender-gateway hash-key --operator NAME',
+        found: `the token of ${place}`,
+        hint: 'make another token with: lender-gateway hash-key --operator NAME',
       }
     )
   })
@@ -65,7 +67,7 @@ const clientCertificates: ConfigRule = (tree) => {
   })
   return [
     ca !== undefined && validateIssuers([...clientCertificatePath, 'ca'], ca),
-    findRepeats(names, 'a certificate of this name stands here already', 'remove one of them'),
+    findRepeats(names, 'this certificate name is listed twice', 'remove one of them'),
   ]
 }
 
@@ -88,9 +90,9 @@ const sameAddress: ConfigRule = (tree) => {
   return (
     (reachesListener(host, admin.host) || reachesListener(admin.host, host)) && {
       path: ['admin', 'port'],
-      message: 'the admin listener is on the address of the public one',
+      message: 'the admin listener has the address of the public listener',
       expected: 'an address of its own',
-      found: 'that of listen',
+      found: 'the address of listen',
       hint: 'choose another port: the pages of the operator must not be public',
     }
   )
@@ -103,7 +105,7 @@ const unprotected: ConfigRule = (tree) => {
     path: ['admin', 'host'],
     message: 'the admin listener would be open to other machines',
     expected: 'a loopback address, or a listener with tokens and TLS',
-    found: 'another address',
+    found: 'an address that other machines reach',
   }
   return [
     !hasCredential(tree) && {

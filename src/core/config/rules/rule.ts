@@ -43,7 +43,13 @@ export const findRepeats = (entries: readonly UniqueEntry[], message: string, hi
   const first = new Map(entries.map((entry) => [entry.name, entry] as const).reverse())
   return entries.map(
     (each) =>
-      first.get(each.name) !== each && { path: each.path(), message, expected: 'each once', found: 'it twice', hint },
+      first.get(each.name) !== each && {
+        path: each.path(),
+        message,
+        expected: 'each once',
+        found: 'a duplicate',
+        hint,
+      },
   )
 }
 

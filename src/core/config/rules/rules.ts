@@ -28,17 +28,17 @@ const clientCaPresence: ConfigRule = (tree) => {
     mode !== undefined &&
     !hasAuthority && {
       path: [...base, 'clientCertificates'],
-      message: 'no authority is trusted to sign certificates of clients',
+      message: 'clients are asked for certificates, and no authority of theirs is trusted',
       expected: 'clientCa beside it',
       found: `${mode}, and no clientCa`,
-      hint: 'add clientCa: file:PATH, the certificates of the authorities that sign those of clients',
+      hint: 'add clientCa: file:PATH, the certificates of the authorities that issue client certificates',
     }
   )
 }
 
 const unusedKey = (key: string): RuleResult => ({
   path: [...base, key],
-  message: 'no client is asked for a certificate',
+  message: 'this does nothing: no client is asked for a certificate',
   expected: 'clientCertificates: optional or required beside it',
   found: 'none',
   hint: `add clientCertificates: required, or remove ${key}`,
@@ -73,9 +73,9 @@ const shutdownOrder: ConfigRule = (tree) => {
     deadline !== undefined &&
     wait >= deadline && {
       path: ['shutdown', 'deadline'],
-      message: 'the deadline is over before the wait is',
+      message: 'the deadline ends before the wait',
       expected: 'more than shutdown.wait',
-      found: 'no more',
+      found: 'less, or the same',
       hint: 'the deadline is for the whole shutdown: make it longer than the wait',
     }
   )

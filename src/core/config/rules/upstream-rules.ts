@@ -62,9 +62,9 @@ const sandboxOnOpenAddress: ConfigRule = (tree) => {
   return (
     names.length > 0 && {
       path: ['listen', 'host'],
-      message: 'the sandbox would stand behind an address that other machines reach',
-      expected: `a loopback address while these are on sandbox: ${names.join(', ')}`,
-      found: 'another address',
+      message: 'other machines could reach the sandbox',
+      expected: `a loopback address while these groups use the sandbox: ${names.join(', ')}`,
+      found: 'an address that other machines reach',
       hint: 'give them real endpoints, or set allowSandbox: true',
     }
   )
@@ -192,7 +192,7 @@ const unverifiedTls: PolicyRule = ({ read }) => {
     value === false &&
     read(insecure, 'tls', 'insecure').value === false && {
       path,
-      message: 'any server that responds would be trusted, and would get what is meant for the upstream',
+      message: 'the gateway would trust any server that responds, and send it the requests for the upstream',
       expected: 'true, or insecure: true beside it',
       found: 'false',
       hint: 'trust a certificate of your own with ca: file:PATH, another name with serverName; or add insecure: true',

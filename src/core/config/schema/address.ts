@@ -114,7 +114,10 @@ export const serverName: ScalarKind<string> = {
   expected: 'a host name such as risk.internal',
   parse: textParser((value) => {
     if (isIP(value.replace(/^\[|\]$/g, '')) !== 0)
-      return new InvalidScalar('an address', 'write a name that stands in the certificate: TLS asks for no address')
+      return new InvalidScalar(
+        'an address',
+        'write a name from the certificate: TLS sends no address as the server name',
+      )
     if (value.includes(':'))
       return new InvalidScalar('not a host name', 'write the name alone, without http:// or a port')
     return isHostName(value) && !value.endsWith('.') ? value.toLowerCase() : new InvalidScalar('not a host name')
@@ -125,7 +128,10 @@ export const serverName: ScalarKind<string> = {
 function parseOrigin(scheme: string, authority: string): string | InvalidScalar {
   // YAML joins a line that is indented further to the value above it.
   if (/\s-\s/.test(authority))
-    return new InvalidScalar('an item of the list inside the one before it', 'indent each - of the list alike')
+    return new InvalidScalar(
+      'a list item inside the item above it',
+      'indent every - of the list by the same number of spaces',
+    )
   if (!/^[\x21-\x7e]*$/.test(authority))
     return new InvalidScalar('not a plain host name', 'write an international name in its xn-- form')
   const [, name, port] = /^(\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z._-]+)(?::(\d+))?$/.exec(authority) ?? []
@@ -147,5 +153,5 @@ function parsePath(path: string): string | InvalidScalar {
   const segments = trimmed.slice(1).split('/')
   if (segments.includes('')) return new InvalidScalar('a path with an empty segment', 'write single slashes')
   const dots = segments.some((segment) => /^\.{1,2}$/.test(segment.replaceAll(/%2e/gi, '.')))
-  return dots ? new InvalidScalar('a path with a dot segment', 'write the path that . and .. would lead to') : trimmed
+  return dots ? new InvalidScalar('a path with a dot segment', 'write the path without . and ..') : trimmed
 }

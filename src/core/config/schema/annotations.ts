@@ -64,7 +64,7 @@ export const renderPlain = (value: unknown): RenderedValue => {
   if (value === null) return 'none'
   if (typeof value === 'string') return escapePlaceholders(value)
   if (typeof value === 'number' || typeof value === 'boolean') return value
-  throw new TypeError('a kind whose values are no plain ones says how they are written')
+  throw new TypeError('a kind needs `render` unless its values are strings, numbers or booleans')
 }
 
 export const renderValue = (schema: z.core.$ZodType, value: unknown): RenderedValue | undefined => {
@@ -84,7 +84,7 @@ export const renderValue = (schema: z.core.$ZodType, value: unknown): RenderedVa
   if (schema instanceof z.ZodRecord) return renderEntries(Object.keys(Object(value)), () => schema.valueType, value)
   if (schema instanceof z.ZodArray && Array.isArray(value))
     return value.map((entry) => renderValue(schema.element, entry) ?? [])
-  throw new TypeError('this schema does not say how its values are written')
+  throw new TypeError('this schema has no `render`')
 }
 
 type RenderedMap = { readonly [key: string]: RenderedValue }

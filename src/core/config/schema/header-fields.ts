@@ -81,7 +81,10 @@ const fieldValue = annotate(
 /** RFC 9110 §5.5: no control characters but tab, no characters beyond one byte. */
 function rejectValue(value: string): InvalidScalar | undefined {
   if (!isFieldValue(value))
-    return new InvalidScalar('a value with a control character or one beyond U+00FF', 'write it in one line of Latin-1')
+    return new InvalidScalar(
+      'a value with a control character or a character above U+00FF',
+      'write it in one line of Latin-1',
+    )
   if (/^[ \t]|[ \t]$/.test(value)) return new InvalidScalar('a value with blanks around it', 'remove them')
   return undefined
 }
@@ -101,7 +104,7 @@ export const fieldValues = (
       check(names, context)
       rejectTwins(names, direction, context)
       if (names.length <= maxMutations) return
-      reject(context, 'too many fields', `at most ${maxMutations}`, 'an upstream takes hardly more fields than that')
+      reject(context, 'too many fields', `at most ${maxMutations}`, 'few upstreams accept more fields')
     })
     .meta({ description, maxProperties: maxMutations })
   const configured = values.transform((fields) => toConfiguredFields(fields, direction))
@@ -118,7 +121,7 @@ const rejectTwins = (names: readonly string[], direction: EditDirection, context
   for (const name of names) {
     const folded = foldEditedName(name, direction)
     if (seen.has(folded))
-      reject(context, 'this field is set here already, in another spelling', 'each once', 'remove one of them', [name])
+      reject(context, 'this field is listed twice, in two spellings', 'each once', 'remove one of them', [name])
     seen.add(folded)
   }
 }

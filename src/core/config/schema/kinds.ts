@@ -11,7 +11,7 @@ export interface Range {
   readonly max?: number
 }
 
-export const cannotDisable = 'this bound cannot be turned off: write a larger one, or leave the key out'
+export const cannotDisable = 'this limit cannot be turned off: write a larger one, or remove the key'
 
 export const integerKind = ({ min, max }: Required<Range>): ScalarKind<number> => ({
   expected: `a whole number from ${min} to ${max}`,

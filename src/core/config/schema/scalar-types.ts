@@ -62,7 +62,7 @@ export const orNone = <T>({ name, render = renderPlain, ...kind }: ScalarKind<T>
     const parsed = kind.parse(value, fromVariable)
     const isMeant = typeof value === 'string' && /^(none|off|no|never|null|unlimited|infinity)$/i.test(value)
     return parsed instanceof InvalidScalar && isMeant
-      ? new InvalidScalar(parsed.message, 'write none to turn this bound off')
+      ? new InvalidScalar(parsed.message, 'write none to turn this limit off')
       : parsed
   },
   render: (value) => (value === null ? 'none' : render(value)),

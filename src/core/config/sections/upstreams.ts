@@ -28,7 +28,7 @@ export const endpointSchema = annotate(
   getAnnotations(endpointUrlSchema),
 )
 
-const stopHint = 'let one take work; to reject every request of an operation, set its state: reject'
+const stopHint = 'remove drain from one; to reject every request of an operation, set its state: reject'
 
 const endpointListSchema = z
   .array(endpointSchema)

@@ -17,7 +17,7 @@ const exposedSandbox: WarningRule = ({ parsed: { allowSandbox, listen, upstreams
     !isLoopbackHost(listen.host) &&
     sandboxed.length > 0 && {
       path: ['allowSandbox'],
-      message: 'THE SANDBOX SERVES OTHER MACHINES: it echoes what it is sent, and is no service',
+      message: 'THE SANDBOX SERVES OTHER MACHINES: it echoes requests, and is no real service',
       expected: 'real endpoints behind every group',
       found: `the sandbox behind ${sandboxed.join(', ')}`,
       hint: 'write the URLs of the services under upstreams, and remove allowSandbox',
@@ -52,9 +52,9 @@ export const findDuplicates = (path: KeyPath, { endpoints }: Endpoints): RuleRes
     (url, index) =>
       urls.indexOf(url) < index && {
         path: [...path, 'endpoints', index],
-        message: 'an endpoint that stands here already',
+        message: 'this endpoint is listed twice',
         expected: 'each once',
-        found: 'it twice',
+        found: 'a duplicate',
         hint: 'keep one, and give it the weight of both',
       },
   )
@@ -97,7 +97,7 @@ const unusedInsecure: WarningRule = ({ parsed, config: { upstreams } }) => {
       // A candidate inherits `insecure`.
       holdsFor.every((group) => resolvedSides(upstreams[group]).every(({ tls }) => tls.verify)) && {
         path,
-        message: 'this does nothing by itself: certificates are verified',
+        message: 'this does nothing without verify: false: certificates are verified',
         expected: 'false, or verify: false beside it',
         found: 'true',
         hint: 'remove this line',
@@ -120,7 +120,7 @@ const unusedTls: WarningRule = ({ parsed }) =>
 export const findUnusedTls = (path: KeyPath, owner: string, upstream: Endpoints): RuleResult =>
   !hasTls(upstream) && {
     path,
-    message: `this does nothing: no endpoint of the ${owner} is spoken to over TLS`,
+    message: `this does nothing: no endpoint of the ${owner} uses TLS`,
     expected: 'an endpoint with https://',
     found: 'none',
     hint: 'write https:// in front of the endpoints, or remove tls',

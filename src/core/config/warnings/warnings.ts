@@ -22,8 +22,8 @@ const unusedScrapers: WarningRule = ({ config: { admin, metrics } }) => {
 
 const unusedScraper = (path: KeyPath): ConfigIssue => ({
   path,
-  message: 'this token opens nothing: nothing is counted',
-  expected: 'metrics that are on, or no token for them',
+  message: 'this token opens nothing: metrics are off',
+  expected: 'metrics: true, or no token for metrics',
   found: 'metrics: none',
   hint: 'remove metrics: none, or the token',
 })
@@ -35,9 +35,9 @@ const noOperators: WarningRule = ({ config: { admin } }) =>
   scopesOfFeatures(admin).every(({ scope }) => scope !== 'operate') && {
     path: ['admin', 'tokens'],
     message: 'no operator may send a command: no token has the scope operate',
-    expected: 'one of the scope operate, or admin.token',
-    found: 'metrics and read alone',
-    hint: 'make one with: lender-gateway hash-key --operator NAME --scope operate',
+    expected: 'a token of the scope operate, or admin.token',
+    found: 'only the scopes metrics and read',
+    hint: 'make a token with: lender-gateway hash-key --operator NAME --scope operate',
   }
 
 const hasTokens = (admin: Config['admin']): boolean =>
@@ -68,11 +68,11 @@ const expiringAuthorities: WarningRule = ({ config }) =>
         path,
         message:
           notAfter < epochMs()
-            ? 'AN AUTHORITY OF CLIENTS HAS EXPIRED: clients whose certificates it issued are rejected, or should be'
-            : `an authority of clients expires within ${expiryWarningDays} days`,
-        expected: `authorities that are good for more than ${expiryWarningDays} days`,
+            ? 'AN AUTHORITY OF CLIENT CERTIFICATES HAS EXPIRED: connections with its certificates are rejected'
+            : `an authority of client certificates expires within ${expiryWarningDays} days`,
+        expected: `authorities that are valid for more than ${expiryWarningDays} days`,
         found: `${names.join()} until ${new Date(notAfter).toISOString()}`,
-        hint: 'add its successor to the file, and remove it when no client needs it any more',
+        hint: 'add its successor to the file, and remove this authority when no client needs it',
       },
   )
 
@@ -86,9 +86,9 @@ const expiringCertificates: WarningRule = ({ config }) =>
           notAfter < epochMs()
             ? 'THIS CERTIFICATE HAS EXPIRED: clients that verify it do not connect'
             : `this certificate expires within ${expiryWarningDays} days`,
-        expected: `a certificate that is good for more than ${expiryWarningDays} days`,
-        found: `one until ${new Date(notAfter).toISOString()}`,
-        hint: 'replace the file and that of its key; both are taken while the gateway runs',
+        expected: `a certificate that is valid for more than ${expiryWarningDays} days`,
+        found: `a certificate valid until ${new Date(notAfter).toISOString()}`,
+        hint: 'replace the certificate file and its key file; the gateway reads both without a restart',
       },
   )
 
@@ -119,7 +119,7 @@ const unusedColor: WarningRule = ({ config: { instance } }) =>
   instance.name === null &&
   instance.environment === null && {
     path: ['instance', 'color'],
-    message: 'this does nothing: the page shows a name or an environment in it',
+    message: 'this does nothing: the page shows a color only with a name or an environment',
     expected: 'instance.name or instance.environment beside it',
     found: 'neither',
     hint: 'set instance.environment, or remove this line',

@@ -96,9 +96,9 @@ const yamlDirective = {
 export const prototypeKey = { message: 'unknown key', expected: 'a known key', found: '__proto__', hint: 'remove it' }
 
 const duplicateKey = {
-  message: 'a key that stands here already',
+  message: 'a duplicate key',
   expected: 'each key once',
-  found: 'it twice',
+  found: 'a duplicate',
   hint: 'keep one of the two',
 }
 
@@ -118,7 +118,7 @@ function aliasIssue(node: Alias, document: Document, at: KeyPath, parents: reado
   }
   if (parents.includes(target)) {
     const hint = 'write the value out'
-    return { path, message: 'an alias inside its own anchor', expected: 'a value that ends', found: 'a circle', hint }
+    return { path, message: 'an alias inside its own anchor', expected: 'a value that ends', found: 'a cycle', hint }
   }
   return undefined
 }
@@ -147,7 +147,7 @@ function describeSyntaxError(
   else if (code === 'BLOCK_AS_IMPLICIT_KEY' && isMultiline) fault = 'TOO_DEEP'
   else if (code === 'BLOCK_AS_IMPLICIT_KEY' && isIndentationError) fault = 'BAD_INDENT'
   const [message, hint] = messages[fault] ?? ['not valid YAML', 'check quotes, brackets and indentation near here']
-  const found = 'something else: other problems of the file show when it is mended'
+  const found = 'invalid syntax: other problems of the file show when it is fixed'
   return { path: pathAt(document.contents, offset), offset, message, expected: 'valid YAML 1.2', found, hint }
 }
 
@@ -165,7 +165,7 @@ const messages: Readonly<Record<string, readonly [message: string, hint: string]
   BAD_DQ_ESCAPE: ['an unknown escape in double quotes', 'use single quotes, or double the backslash'],
   BAD_SCALAR_START: ['a value that begins with a reserved character', 'put the value in quotes'],
   MISSING_CHAR: ['a character is missing', 'check for a missing quote, comma, colon or bracket'],
-  UNEXPECTED_TOKEN: ['something that does not belong here', 'check quotes and brackets'],
+  UNEXPECTED_TOKEN: ['an unexpected character', 'check quotes and brackets'],
   BLOCK_AS_IMPLICIT_KEY: ['a second colon in one line', 'quote the value, or put it on the next line'],
   MULTILINE_IMPLICIT_KEY: ['a key over several lines', 'check for a missing colon on the line'],
   TAG_RESOLVE_FAILED: ['a tag', 'remove the word with !'],

@@ -42,7 +42,7 @@ const logRejection = (
   // Retries follow every 30 s, perhaps for days.
   if (held?.known) return log.warn({ config: hash, ...retryFields(held) }, 'configuration still held back')
   const fields = { ...cause, config: hash, problems: problems.length, ...(held === null ? {} : retryFields(held)) }
-  log.error(fields, 'configuration rejected: what ran before runs on')
+  log.error(fields, 'configuration rejected: the running configuration stays in effect')
   for (const problem of problems.slice(0, maxLoggedProblems)) log.error(problem, 'configuration problem')
 }
 

@@ -8,7 +8,7 @@ import type { UnreachableUpstream } from '../../upstream/health/preflight.ts'
 
 const maxNamedEndpoints = 5
 
-export const heldBackTip = 'reload --force takes it all the same'
+export const heldBackTip = 'to apply it anyway: lender-gateway reload --force'
 
 export const unreachableProblems = (
   unreached: readonly UnreachableUpstream[],
@@ -20,9 +20,9 @@ export const unreachableProblems = (
     const more = endpoints.length - named.length
     return {
       ...locateKey(`${sideKey(group, side)}.endpoints`, provenance, file),
-      expected: 'at least one of them to be there before traffic goes to it',
+      expected: 'at least one reachable endpoint before traffic goes there',
       found: [...named, ...(more > 0 ? [`${more} more`] : [])].join(', '),
-      message: `no endpoint of ${describeSide(group, side)} that the edit brings can be reached`,
+      message: `no new endpoint of ${describeSide(group, side)} can be reached`,
       hint: heldBackTip,
     }
   })
@@ -31,17 +31,17 @@ export const unreachableProblems = (
 export const unannouncedChangeProblem = (file: string): ConfigProblem => ({
   ...fileProblem(
     file,
-    'the file has changed since, and is not read of itself: reload.watch is false',
-    'the edit that was held back, which is tried again',
-    'another one',
+    'the file has changed again, and is not read automatically: reload.watch is false',
+    'the held-back edit, which is retried',
+    'another edit',
   ),
-  hint: 'reload takes it',
+  hint: 'to apply it: lender-gateway reload',
 })
 
-export const applyFailedMessage = 'the configuration is sound, but could not be put into effect'
+export const applyFailedMessage = 'the configuration is valid, but could not be applied'
 
 export const applyFailedProblem = (file: string, error: unknown, tip?: string): ConfigProblem => ({
-  ...fileProblem(file, applyFailedMessage, 'a configuration that can be put into effect', errorMessage(error)),
+  ...fileProblem(file, applyFailedMessage, 'a configuration that can be applied', errorMessage(error)),
   ...(tip === undefined ? {} : { hint: tip }),
 })
 

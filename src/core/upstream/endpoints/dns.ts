@@ -44,7 +44,7 @@ const enqueue = (hostname: string): Promise<readonly LookupAddress[]> =>
   new Promise((resolve, reject) => {
     const timeout = new CoalescedTimer(() => {
       pending.delete(hostname)
-      reject(Object.assign(new Error('no turn to ask the name server'), { code: 'EAI_AGAIN' }))
+      reject(Object.assign(new Error('10 s without a free lookup'), { code: 'EAI_AGAIN' }))
     })
     timeout.set(maxWaitMs)
     pending.set(hostname, () => {

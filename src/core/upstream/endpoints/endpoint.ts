@@ -121,7 +121,7 @@ export class Endpoint {
         this.health.lastProbe = last
         if (last.reason === null) wellAt = systemMs()
       },
-      onUp: () => this.#markUp('probes go well'),
+      onUp: () => this.#markUp('probes succeed'),
       onDown: (reason) => {
         this.#reportOutage({ since: epochMs(), reason, wellAt })
         this.#logEvent('warn', 'endpoint down', { endpoint: this.name, reason })

@@ -99,7 +99,7 @@ export const toFailingState = (
   return {
     name: 'failing',
     since: failingSince,
-    reason: `no success since ${failuresInARow} failures, the last: ${last}`,
+    reason: `${failuresInARow} failures in a row, the last: ${last}`,
   }
 }
 

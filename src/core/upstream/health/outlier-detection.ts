@@ -30,7 +30,7 @@ export const createOutlierDetector = (
 ) => {
   const reasonFor = (member: OutlierMember, at: number): string | null => {
     const { health } = member
-    if (health.onProbation) return 'failed again after its return'
+    if (health.onProbation) return 'failed again after an ejection'
     if (consecutiveFailures !== null && health.consecutiveFailures >= consecutiveFailures)
       return `${health.consecutiveFailures} failures in a row`
     return rateReason(member, at)
@@ -52,7 +52,7 @@ export const createOutlierDetector = (
     // Multiplied out: in floating point, 0.7 − 0.2 is less than 0.5.
     const excess = failures * otherRequests - otherFailures * requests
     if (excess < failureRate * requests * otherRequests) return null
-    return `${percent(failures / requests)} of ${requests} requests failed in ${formatDuration(failureWindowMs)}, ${percent(otherFailures / otherRequests)} elsewhere`
+    return `${percent(failures / requests)} of ${requests} requests failed in ${formatDuration(failureWindowMs)}, ${percent(otherFailures / otherRequests)} at its siblings`
   }
 
   const mayEject = (at: number): boolean => {

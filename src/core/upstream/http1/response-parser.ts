@@ -191,7 +191,7 @@ export class ResponseParser {
 const readLength = (value: string): number => {
   if (!/^\d+$/.test(value)) throw new MalformedResponseError('response-length', 'a length that is no number')
   const length = Number(value)
-  if (!Number.isSafeInteger(length)) throw new MalformedResponseError('response-length', 'a length beyond counting')
+  if (!Number.isSafeInteger(length)) throw new MalformedResponseError('response-length', 'a length above 2^53 - 1')
   return length
 }
 

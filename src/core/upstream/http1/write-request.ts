@@ -127,7 +127,7 @@ const waitForDrain = (socket: Socket): Promise<void> =>
     socket.on('drain', onDrained).on('close', onDrained)
   })
 
-const wrongLengthError = (): Error => new Error('the body of the request has another length than its head says')
+const wrongLengthError = (): Error => new Error('the body of the request is longer or shorter than its Content-Length')
 
 type WriteCallback = (error?: Error | null) => void
 

@@ -45,7 +45,7 @@ const unusableMtls: ConfigRule = (tree) =>
     ({ path, names }) =>
       names.includes('mtls') && {
         path: [...path, names.indexOf('mtls')],
-        message: 'no client is asked for a certificate',
+        message: 'this does nothing: no client is asked for a certificate',
         expected: 'listen.tls.clientCertificates: optional or required',
         found: 'none',
         hint: 'set listen.tls.clientCertificates and clientCa, or auth.mtls.from: client-cert behind a proxy',

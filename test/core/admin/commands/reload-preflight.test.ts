@@ -30,7 +30,7 @@ describe('an edit that leads nowhere', () => {
     const problem = {
       line: 1,
       path: 'upstreams.market.endpoints',
-      message: 'no endpoint of market that the edit brings can be reached',
+      message: 'no new endpoint of market can be reached',
       found: `http://127.0.0.1:${port} the endpoint refuses connections (ECONNREFUSED)`,
     }
     expect(status).toBe(422)
@@ -39,7 +39,11 @@ describe('an edit that leads nowhere', () => {
     expect(await configOf(live)).toMatchObject({
       ...{ hash, fileDiffers: true, nextTry: expect.stringMatching(/Z$/), lastRejection: { problems: [problem] } },
     })
-    const rejection = { msg: 'configuration rejected: what ran before runs on', problems: 1, tries: 1 }
+    const rejection = {
+      msg: 'configuration rejected: the running configuration stays in effect',
+      problems: 1,
+      tries: 1,
+    }
     for (const line of [rejection, { ...problem, msg: 'configuration problem' }])
       expect(live.lines).toContainEqual(expect.objectContaining({ ...line, level: 50 }))
   })

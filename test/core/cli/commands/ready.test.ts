@@ -27,7 +27,9 @@ describe.skipIf(missing)('status --ready over TLS', () => {
     const { admin, file, code, out, err } = await ask('{ certificate: "file:a.pem", key: "file:a.key" }')
 
     expect({ code, out }).toEqual({ code: 0, out: 'ready\n' })
-    expect(err).toBe(`lender-gateway: admin.tls in ${file} cannot be used; see: check ${file}; asked ${admin.url}\n`)
+    expect(err).toBe(
+      `lender-gateway: admin.tls in ${file} cannot be used; see: lender-gateway check ${file}; asked ${admin.url}\n`,
+    )
   })
 })
 

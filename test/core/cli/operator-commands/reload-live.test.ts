@@ -33,9 +33,9 @@ test('an edit is taken, rolled back, held back while its endpoint cannot be reac
     'DIFFERS from the running configuration: rolled back; apply it again with: lender-gateway reload\n',
   )
   expect(held).toMatchObject({ code: 1, err: expect.stringContaining('it is tried again') })
-  const why = 'no endpoint of market that the edit brings can be reached\n'
+  const why = 'no new endpoint of market can be reached\n'
   expect(held.out).toMatch(/^\S+:1:\d+ upstreams\.market\.endpoints: /)
-  for (const line of [why, `    found    ${gone} `, '    hint     reload --force takes it all the same\n'])
+  for (const line of [why, `    found    ${gone} `, '    hint     to apply it anyway: lender-gateway reload --force\n'])
     expect(held.out).toContain(line)
   expect(waiting.out).toContain('DIFFERS from the running configuration: held back, see below; next try 2')
   expect(waiting.out).toContain(why)

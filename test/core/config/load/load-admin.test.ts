@@ -86,10 +86,10 @@ describe('a part that cannot be read has its built-in value, with the reason', (
     ['a word', 'admin: yes', 'admin in'],
     ['a variable', 'admin: "${HOME:-x}"', 'admin in'],
     ['an alias without an anchor', 'admin: *nowhere', 'aliases'],
-    ['an error of syntax in front of it', '"', 'errors of syntax'],
-    ['an empty file', '', 'is empty, or no map'],
-    ['a file of comments', '# admin: { port: 9000 }', 'is empty, or no map'],
-    ['a list', '- admin: { port: 9000 }', 'is empty, or no map'],
+    ['an error of syntax in front of it', '"', 'syntax errors'],
+    ['an empty file', '', 'is empty, or is not a map'],
+    ['a file of comments', '# admin: { port: 9000 }', 'is empty, or is not a map'],
+    ['a list', '- admin: { port: 9000 }', 'is empty, or is not a map'],
     ['other bytes', Buffer.from('# caf\xe9', 'latin1'), 'not UTF-8'],
   ])('%s', (_what, text, reason) => {
     expect(readAdmin(text)).toEqual({

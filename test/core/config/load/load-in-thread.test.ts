@@ -90,7 +90,7 @@ test('a load that takes too long is a problem of the file, whose digest is known
 
   expect(loaded).toMatchObject({
     ok: false,
-    problems: [{ file, line: 1, message: 'it takes longer than 30s to read' }],
+    problems: [{ file, line: 1, message: 'the file takes longer than 30s to read' }],
     sources: [{ file, digest: expect.stringMatching(/^[0-9a-f]{64}$/) }],
   })
   expect(turns).toBeGreaterThanOrEqual(10)
@@ -131,7 +131,7 @@ test('a file that hangs holds one thread of the pool, however often it is loaded
   hanging.reject(new Error('EIO'))
   const next = await loadInThread(file, {})
 
-  const message = 'it takes longer than 0.03s to read'
+  const message = 'the file takes longer than 0.03s to read'
   expect(one).toMatchObject({ ok: false, problems: [{ message }], sources: [{ file, digest: null }] })
   expect(other).toEqual(one)
   expect(calls).toBe(1)

@@ -254,7 +254,7 @@ describeTests('a file: reference', () => {
     ['large', 'it is too large'],
     ['binary', 'it is not UTF-8'],
     ['lines', 'a control character'],
-    ['emoji', 'beyond U+00FF'],
+    ['emoji', 'above U+00FF'],
     ['blank', 'blanks around it'],
   ])('to a file that cannot be used is a problem at its key: %s', (name, message) => {
     const folder = folderWith({

@@ -199,7 +199,11 @@ describe('a file that has changed since', () => {
     expect(reloader.state).toMatchObject({
       fileDiffers: true,
       nextTryAt: null,
-      rejection: { problems: [{ message: expect.stringContaining('reload.watch is false'), hint: 'reload takes it' }] },
+      rejection: {
+        problems: [
+          { message: expect.stringContaining('reload.watch is false'), hint: 'to apply it: lender-gateway reload' },
+        ],
+      },
     })
     expect(await reloader.reload('request')).toMatchObject({ result: 'applied' })
   })

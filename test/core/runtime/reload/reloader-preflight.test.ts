@@ -21,8 +21,8 @@ describe('an edit of which no endpoint is reached', () => {
       problems: [
         {
           ...{ line: 9, column: 9, path: 'upstreams.risk.endpoints', found: 'http://one.internal connection refused' },
-          message: 'no endpoint of risk that the edit brings can be reached',
-          hint: 'reload --force takes it all the same',
+          message: 'no new endpoint of risk can be reached',
+          hint: 'to apply it anyway: lender-gateway reload --force',
         },
       ],
     })

@@ -240,7 +240,7 @@ test('the warnings of what runs are kept: a rejected edit changes nothing about 
   await reloader.rollback()
 
   expect([first, messages()]).toEqual([[], []])
-  expect(second).toEqual(['an endpoint that stands here already'])
+  expect(second).toEqual(['this endpoint is listed twice'])
   expect(third).toEqual(second)
 })
 

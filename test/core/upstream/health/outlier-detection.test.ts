@@ -110,8 +110,8 @@ test('a share of failures is given as the reason, and so is a failure after the 
   play(byRate, `1 succeeds 20, 2 succeeds 20, ${half}`)
   ejections(again, 2)
 
-  expect(byRate.events[0]?.reason).toBe('50 % of 20 requests failed in 10s, 0 % elsewhere')
-  expect(again.events[1]?.reason).toBe('failed again after its return')
+  expect(byRate.events[0]?.reason).toBe('50 % of 20 requests failed in 10s, 0 % at its siblings')
+  expect(again.events[1]?.reason).toBe('failed again after an ejection')
 })
 
 describe('an ejection', () => {

@@ -121,15 +121,8 @@ describe('a mistake is reported where it stands', () => {
     ['one between clients', around, '', 'gateway.yaml:5:3', 'clients[1]', notThere],
     ['a broken client behind one', around, '', 'gateway.yaml:6:9', 'clients[2].id', 'not a name'],
     ['a file that is no list', 'file:c', 'a: b', 'c:1:1', '', 'no list'],
-    [
-      'a slip',
-      'file:c',
-      '[{id: "${a b}", operations: all}]',
-      'c:1:7',
-      '[0].id',
-      'a placeholder that is not understood',
-    ],
-    ['one key twice', 'file:c', twice, 'c:1:31', '[0].operations', 'a key that stands here already'],
+    ['a slip', 'file:c', '[{id: "${a b}", operations: all}]', 'c:1:7', '[0].id', 'an unknown placeholder'],
+    ['one key twice', 'file:c', twice, 'c:1:31', '[0].operations', 'a duplicate key'],
     ['what is not text', 'file:c', Uint8Array.of(0xff, 0xfe), 'c:1:1', '', 'the file is not UTF-8'],
     ['a mistake in a large file', 'file:c', large, `c:${line}:20`, '[1].rate', 'not a rate'],
   ])('%s', (_, clients, c, where, path, message) => {

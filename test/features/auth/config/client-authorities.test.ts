@@ -20,8 +20,10 @@ describe.skipIf(missing)('an authority of clients', () => {
     }
 
     expect(warned(15)).toEqual([])
-    expect(warned(13)).toEqual(['auth.mtls.ca: an authority of clients expires within 14 days'])
-    expect(warned(-1)).toEqual([expect.stringContaining('auth.mtls.ca: AN AUTHORITY OF CLIENTS HAS EXPIRED')])
+    expect(warned(13)).toEqual(['auth.mtls.ca: an authority of client certificates expires within 14 days'])
+    expect(warned(-1)).toEqual([
+      expect.stringContaining('auth.mtls.ca: AN AUTHORITY OF CLIENT CERTIFICATES HAS EXPIRED'),
+    ])
   })
 
   test('is named by its subject: of several the one that expires first', () => {

@@ -12,7 +12,7 @@ const empty = 'ca: "-----BEGIN CERTIFICATE-----"'
 const ofOperation = 'operations: { market.insights: { auth: { methods: [apiKey, mtls] } } }'
 
 const first = 'clients[0].certificates[0]'
-const notAsked = 'no client is asked for a certificate'
+const notAsked = 'this does nothing: no client is asked for a certificate'
 const noTokens = 'only tokens can be bound, and no method takes them'
 
 test.each([

@@ -162,7 +162,7 @@ describe('what is wrong with it is found at its own place', () => {
         ['deadline: 7s', 'deadline', 'unknown key'],
         ['candidate: https://c', 'candidate', 'unknown key'],
         ['healthCheck: {}', 'healthCheck.path', 'a health check without a path'],
-        ['tls: { verify: false }', 'tls.verify', 'any server that responds would be trusted'],
+        ['tls: { verify: false }', 'tls.verify', 'trust any server that responds'],
         ['tls: { certificate: x }', 'tls.certificate', 'certificate'],
         ['request: { set: { X-Request-Id: x } }', 'request.set.X-Request-Id', 'request id'],
         ['share: 5', 'share', 'a unit is missing'],

@@ -148,7 +148,7 @@ test('an edit whose candidate is not there is rejected at its key, unless it is 
   const sandbox = await order('sandbox', 'p2c')
 
   expect([status, forced.status, left.status, sandbox.status]).toEqual([422, 200, 200, 200])
-  const message = 'no endpoint of the candidate of market that the edit brings can be reached'
+  const message = 'no new endpoint of the candidate of market can be reached'
   expect(body.problems).toMatchObject([{ path: 'upstreams.market.candidate.endpoints', message }])
   expect((await fetch(`${live.url}/market/insights`)).status).toBe(200)
   expect((await market(live)).candidate?.endpoints).toMatchObject([{ url: 'sandbox', state: 'up' }])

@@ -25,7 +25,7 @@ test('with several workers, what has failed is counted over all of them', async 
 
   const { details } = await shows(admin, symptom(1))
   expect(details).toEqual([
-    expect.stringContaining('no success since 6 failures'),
+    expect.stringContaining('6 failures in a row'),
     expect.stringContaining(`the owner of ${upstream.url} must fix this`),
   ])
 })

@@ -98,7 +98,7 @@ const responded = (status: number, when = at) =>
 
 /** An endpoint that has failed since then. */
 const failing = (since: number, more: Partial<EndpointReport> = {}) => {
-  const reason = 'no success since 9 failures, the last: the endpoint refuses connections (ECONNREFUSED)'
+  const reason = '9 failures in a row, the last: the endpoint refuses connections (ECONNREFUSED)'
   return endpoint({
     state: { name: 'failing', since, reason },
     ...{ requests: 40, failures: 9, ejections: 0 },
@@ -255,7 +255,7 @@ describe('a group', () => {
         ...{ severity: 'critical', about: 'upstreams.risk', alsoAbout: [] },
         cause: `no endpoint of risk serves since 02:03:58; every request to risk.asset-valuation fails: ECONNREFUSED at ${risk}`,
         details: [
-          `${risk} is failing: no success since 9 failures, the last: the endpoint refuses connections (ECONNREFUSED); 9 of 40 requests to it failed since 00:04:00`,
+          `${risk} is failing: 9 failures in a row, the last: the endpoint refuses connections (ECONNREFUSED); 9 of 40 requests to it failed since 00:04:00`,
           'the circuit breaker of risk is open: 40 requests were rejected in the last minute',
           'the first request after 02:04:04 is sent as a test',
           `the owner of ${risk} must fix this: nothing has changed here since the last good response`,
@@ -555,7 +555,7 @@ describe('an edit', () => {
       { ...rolledBack, loadedAt: at - 1 },
       /was rejected, and the running configuration stays in effect$/,
     ],
-    ['could not be applied', edit({ problems: [notApplied] }), /into effect: audit\.file audit\.log .*: EACCES$/],
+    ['could not be applied', edit({ problems: [notApplied] }), /not be applied: audit\.file audit\.log .*: EACCES$/],
     ['is none where a rollback was rejected', noRollback, /a rollback was rejected, .*: gateway.yaml:12:9: not a URL$/],
   ])('%s', expectFindings)
 

@@ -115,7 +115,7 @@ test.each<[string, string, readonly string[]]>([
 
 test.each([
   [5, '13 upstreams.risk: wrong indentation'],
-  [7, '12 upstreams.risk.endpoints[0]: an item of the list inside the one before it'],
+  [7, '12 upstreams.risk.endpoints[0]: a list item inside the item above it'],
 ])('an item of a list indented by %i, where the others are by six, is reported as an item', (spaces, expected) => {
   const items = [6, spaces, 6].map((indent) => `\n${' '.repeat(indent)}- http://127.0.0.1:1`)
 

@@ -73,7 +73,8 @@ describe.skipIf(missing)('an issuing authority without its root', () => {
 
       const problem = {
         path: 'listen.tls.clientCa',
-        message: 'with clientCrl, no client of this authority would be accepted: its issuer is missing',
+        message:
+          'with clientCrl, every client of this authority would be rejected: the issuer of the authority is missing',
         found: 'CN=issuing, issued by CN=authority',
       }
       expect(alone).toMatchObject({ result: 'rejected', problems: [problem] })

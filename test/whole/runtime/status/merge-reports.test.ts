@@ -97,7 +97,7 @@ describe('an endpoint of which requests fail', () => {
   })
 
   test('fails when all workers together have seen enough, since the first failure of any of them', () => {
-    const reason = 'no success since 5 failures, the last: the endpoint refuses connections (ECONNREFUSED)'
+    const reason = '5 failures in a row, the last: the endpoint refuses connections (ECONNREFUSED)'
 
     expect(mergeOne({}, failing(100, 120, 3), failing(90, 121, 2))).toMatchObject({
       state: { name: 'failing', since: 120, reason },

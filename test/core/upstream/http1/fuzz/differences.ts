@@ -39,7 +39,7 @@ export const stricter: readonly (readonly [what: string, says: string, example: 
   ],
   [
     'a Content-Length above 2^53 - 1 (RFC 9110 §8.6)',
-    'a length beyond counting',
+    'a length above 2^53 - 1',
     'HTTP/1.1 304 Not Modified\r\nContent-Length: 9007199254740992\r\n\r\n',
   ],
   ['a chunk size above 2^53 - 1 (RFC 9112 §7.1)', 'the size is too large', `${chunked}20000000000000\r\n`],

@@ -225,11 +225,15 @@ describe.skipIf(missing)('an operator with a certificate', () => {
   test.each<[string, string, () => object]>([
     [
       'operators[1].san',
-      'a certificate of this name stands here already',
+      'this certificate name is listed twice',
       () => ({ operators: [operators()[0], { name: 'bert', san: 'dns:BANK-A.example', scope: 'read' }] }),
     ],
     // A certificate that may issue none would let nobody in.
-    ['ca', 'no certificate of an authority, so no client’s would be accepted', () => ({ ca: made.bankA.cert })],
+    [
+      'ca',
+      'no certificate of an authority: every client certificate would be rejected',
+      () => ({ ca: made.bankA.cert }),
+    ],
   ])('has a name of its own, in whatever case it is written, and an authority: %s', (path, message, change) => {
     expect(findProblems(configText(settings({}, change())))).toMatchObject([
       { path: `admin.tls.clientCertificate.${path}`, message },

@@ -16,7 +16,7 @@ const until = '2026-11-21T02:20:00.000Z'
 const long = 'since 2026-11-21T02:04:11Z, 48s ago'
 const start = 'since 2026-11-21T00:05:00Z'
 const left = 'until 2026-11-21T02:20:00Z, 15m left'
-const unproved = 'no success since 9 failures, the last: it responded with 503'
+const unproved = '9 failures in a row, the last: it responded with 503'
 const probe = (ok: boolean, reason: string | null = null) => ({ lastProbe: { at: since, ok, latencyMs: 2, reason } })
 
 test.each([

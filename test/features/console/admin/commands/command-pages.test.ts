@@ -203,7 +203,7 @@ describe('what is confirmed is done, as a script’s command is', () => {
     const forced = await confirm(live, '/actions/reload?force=true')
 
     expect(rejected.status).toBe(422)
-    expect(words(rejected)).toContain('no endpoint of risk that the edit brings can be reached')
+    expect(words(rejected)).toContain('no new endpoint of risk can be reached')
     expect(forced.status).toBe(303)
   })
 })

@@ -28,7 +28,7 @@ test.each([
 const cause = 'body /grade enum: must be one of "A", "B"'
 const ofBody = { kind: 'invalid-request', reason: 'contract-body', cause } as const
 const ofResponse = { kind: 'invalid-response', reason: 'contract-response-body', cause } as const
-const [another, near] = ['… stands in front of it, and nothing should', 'it is none of the nine; the nearest is']
+const [another, near] = ['… stands in front of it, and nothing should', 'it is none of the nine paths; the nearest is']
 const meant = 'probably meant: GET /market/insights'
 
 test.each<[string, Partial<RecentError>, string | RegExp]>([
@@ -47,11 +47,11 @@ test.each<[string, Partial<RecentError>, string | RegExp]>([
   ['of a response that breaks it says where', ofResponse, /: body \/grade enum: must be one of "A", "B"$/],
   ['of a type that it has not says where', { kind: 'unsupported-media-type', cause }, /: body \/grade enum: must be/],
   ['of another kind does not tell its cause', { kind: 'bad-response', cause }, /^(?!.*\/grade)/],
-  ['of a slash too many says so', { path: '/market/insights/' }, `a slash is at its end; ${meant}`],
+  ['of a slash too many says so', { path: '/market/insights/' }, `it ends with a slash; ${meant}`],
   ['of another case says so', { path: '/Market/insights' }, `upper case: … is written /market/insights; ${meant}`],
   ['of another base path says so', { path: '/api/market/insights' }, `${another}: listen.basePath; ${meant}`],
   ['of a path that is near says which', { path: '/market/insight' }, `${near} /market/insights; ${meant}`],
-  ['of a path that is far says no other', { path: '/wp-login.php' }, 'it is none of the nine'],
+  ['of a path that is far says no other', { path: '/wp-login.php' }, 'it is none of the nine paths'],
 ])('the reason of an error %s', (_, error, expected) => {
   expect(reasonOf(error)).toEqual(typeof expected === 'string' ? expected : expect.stringMatching(expected))
 })
