@@ -18,13 +18,13 @@ describe('an address is cut to its network', () => {
     expect(truncateAddress(address)).toBe(network)
   })
 
-  test('and any other text is hidden', () => {
+  test('text that is no address becomes ***', () => {
     const hidden = ['', 'lender.example', '198.51.100.777', '1.2.3.4.5'].map(truncateAddress)
     expect(hidden).toEqual(Array(4).fill('***'))
   })
 })
 
-test('among the words of a cause, but not in the URL of an upstream', () => {
+test('addresses in a cause are cut, and URLs of upstreams stay', () => {
   const causes = [
     ['there is no credential: 3 rejected with 401, of 198.51.100.77', '… of 198.51.100.0/24'],
     ['… of 2 clients, the last one 2001:db8:1:2::7', '… the last one 2001:db8:1::/48'],
@@ -39,7 +39,7 @@ test('among the words of a cause, but not in the URL of an upstream', () => {
   }
 })
 
-test('of rejected requests and of clients in the configuration, and no others', () => {
+test('addresses of rejected requests and of clients in the configuration are cut, and no others', () => {
   const response = {
     rejections: [{ client: '198.51.100.77', clientId: 'bank-a', status: 401 }],
     config: { clients: [{ addresses: ['198.51.100.77', '2001:db8:1:2::/64'] }], admin: { host: '10.0.0.7' } },
@@ -56,7 +56,7 @@ test('of rejected requests and of clients in the configuration, and no others', 
   })
 })
 
-test('of one client whose addresses an edit changed, or got wrong', () => {
+test('addresses in a change or a problem of a client are cut', () => {
   const response = {
     changes: [
       { path: 'clients.bank-a.addresses', from: ['198.51.100.77'], to: ['198.51.100.78', '198.51.0.0/16'] },
@@ -82,7 +82,7 @@ test('of one client whose addresses an edit changed, or got wrong', () => {
   })
 })
 
-test('of what breaks the contract the client is cut to its network, and an id stays', () => {
+test('the address of a client that breaks the contract is cut, and a client id stays', () => {
   const rows = [
     { client: '203.0.113.7', endpoint: 'http://203.0.113.9:8080' },
     { client: 'bank-a', endpoint: null },

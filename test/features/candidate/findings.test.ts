@@ -72,13 +72,13 @@ test.each<[string, readonly Partial<EndpointReport>[], string, string, Partial<C
   expect(findings.map(columns)).toEqual([[severity, about, expect.stringContaining(text)]])
 })
 
-test('one that is well has no finding, and an endpoint on both sides is judged on each by what happened there', () => {
+test('a healthy candidate has no finding, and an endpoint on both sides is judged for each side', () => {
   expect(found({}, { candidate: candidate() })).toEqual([])
   const shared = found({}, { candidate: candidate([{ url: risk }]) }, { causes: [cause()] })
   expect(shared.map((each) => each.about)).toEqual(['upstreams.risk'])
 })
 
-test('an outage of the primary is told as before, whatever its candidate does', () => {
+test('an outage of the primary has the same finding whatever its candidate does', () => {
   const side = { endpoints: [endpoint(down)], candidate: candidate() }
 
   expect(found({}, side)).toMatchObject([{ severity: 'critical', about: 'upstreams.risk' }])
@@ -106,7 +106,7 @@ describe('with clients on it', () => {
       return renderFindings(findingInputs({ settings, upstreams: { [group]: { candidate: failing } } }))
     }
 
-    test('what they respond with is critical, and an abort ends it', () => {
+    test('5xx responses of the candidate to its clients are critical, and an abort ends the finding', () => {
       const text = 'no endpoint of the candidate of market serves since 02:03:00, so its clients get these responses: '
 
       expect(tellFailing('market', failure(null, 500), retry)).toMatchObject([
@@ -130,7 +130,7 @@ describe('with clients on it', () => {
     return { overrides: { ...findingInputs().overrides, shifts: { get, all: [] } } }
   }
 
-  test('and a warning again when it was taken back', () => {
+  test('a failing candidate that was taken back is only a warning', () => {
     expect(found({ share: '5%', fallback: false }, outage, stopped({}))).toMatchObject([{ severity: 'warning' }])
   })
 
@@ -145,7 +145,7 @@ describe('with clients on it', () => {
     expect(findings).toEqual([{ severity: 'warning', ...told, since: expect.any(String), command }])
   })
 
-  test('requests that fail there again and again are critical, and no finding of the primary', () => {
+  test('requests that keep failing at the candidate are critical, and no finding of the primary', () => {
     const side = { candidate: candidate([{ failingSince: since }, { url: `${next}1` }]) }
     const causes = [cause({ endpoint: next, kind: 'reset-before-headers', reason: 'reset' })]
 
@@ -198,7 +198,7 @@ describe('with clients on it, an outage of the primary', () => {
     ])
   })
 
-  test('is not needed for an error that the candidate passes on to be named by its endpoint', () => {
+  test('an error that the candidate relays is named with its endpoint, without an outage of the primary', () => {
     const told = found({ share: '50%' }, { candidate: candidate([failing]) }, { recent })
 
     expect(told.map(columns)).toContainEqual([
@@ -255,7 +255,7 @@ describe('responses that differ', () => {
     expect(findingsOf(keys)).toHaveLength(count)
   })
 
-  test('a candidate that was mended is none any more after five minutes', () => {
+  test('a finding of differing responses ends five minutes after the last difference', () => {
     compare(0, 100)
     pass(310_000)
     compare(30, 0)
@@ -263,7 +263,7 @@ describe('responses that differ', () => {
     expect(findingsOf()).toEqual([])
   })
 
-  test('when the table is full, places may be unknown', () => {
+  test('differences without a row have no place in the finding', () => {
     for (let n = 0; n < 201; n++) compare(0, 1, `m${String.fromCharCode(97 + (n % 26), 97 + Math.floor(n / 26))}`)
     pass(310_000)
     compare(0, 20, 'grade')

@@ -88,7 +88,7 @@ const openGuard = (candidate: object) => {
   }
 }
 
-test('what all processes report together is judged within a second', () => {
+test('the guard judges the counts of all processes together, within a second', () => {
   const { report, judge } = openGuard({ share: '50%' })
   report([primary], 'one')
   vi.advanceTimersByTime(500)
@@ -97,7 +97,7 @@ test('what all processes report together is judged within a second', () => {
   expect(judge(failing.slice(0, 1))).toMatchObject({ ...takenBack, reason: expect.stringContaining('100 %') })
 })
 
-test('nothing is judged while nothing is reported, and no timer is left', () => {
+test('the guard judges nothing without reports, and leaves no timer', () => {
   const { judge, shiftsInEffect } = openGuard({ share: '50%' })
   judge([{ responded: 1 }])
   shiftsInEffect.mockClear()
@@ -106,11 +106,11 @@ test('nothing is judged while nothing is reported, and no timer is left', () => 
   expect([shiftsInEffect.mock.calls, vi.getTimerCount()]).toEqual([[], 0])
 })
 
-test('off it takes nothing back', () => {
+test('guard: none takes no candidate back', () => {
   expect(openGuard({ share: '50%', guard: 'none' }).judge(bad)).toMatchObject({ share: 0.5 })
 })
 
-test('a step begins anew: what was counted before is no evidence, also when it comes late', () => {
+test('counts of an earlier step are no evidence for the next, even if they arrive late', () => {
   const { report, judge, state } = openGuard({ steps })
   const before = guardEra(state())
   report(failing.slice(0, 4))
@@ -120,7 +120,7 @@ test('a step begins anew: what was counted before is no evidence, also when it c
   expect(judge(bad)).toMatchObject(takenBack)
 })
 
-test('what another gateway says of the same share changes nothing, nor does an edit of anything else after that', () => {
+test('evidence survives the same share from another gateway, and an edit of another key', () => {
   const [one, other] = [openGuard({ share: '50%' }), openGuard({ steps })]
   const earlier = ({ since }: ShiftRecord) => ({ since: since - 300 })
 
@@ -134,7 +134,7 @@ test('what another gateway says of the same share changes nothing, nor does an e
   expect(other.judge([])).toMatchObject(takenBack)
 })
 
-test('an order that another gateway was given again begins anew here at once', () => {
+test('a repeated command at another gateway restarts the evidence here at once', () => {
   const { report, judge, shifts, apply, hear } = openGuard({ share: '10%' })
   const words = { by: 'operator', reason: null }
   shifts.command('market', { kind: 'to', share: 0.5, ttlMs: 600_000 }, words).confirm()
@@ -147,7 +147,7 @@ test('an order that another gateway was given again begins anew here at once', (
   expect(judge(bad)).toMatchObject(takenBack)
 })
 
-test('a step that is not in effect yet is not guarded yet, and the one before it is', () => {
+test('the guard judges the share in effect, not a step that workers do not have yet', () => {
   const { judge, hang } = openGuard({ steps })
   hang()
   vi.advanceTimersByTime(10_000)
@@ -155,7 +155,7 @@ test('a step that is not in effect yet is not guarded yet, and the one before it
   expect(judge(bad)).toMatchObject({ isStopped: true, step: { reached: 2 } })
 })
 
-test('taken back, the steps go no further; resumed, they begin at the first, and are judged by what comes then', () => {
+test('a takeback stops the steps, and a resume restarts them at the first, with new evidence', () => {
   const { judge, state, shifts, apply } = openGuard({ steps })
   judge(bad)
   vi.advanceTimersByTime(60_000)
@@ -196,7 +196,7 @@ test.each([
   expect(state()).toMatchObject({ isStopped })
 })
 
-test('what waited in a process that has ended waits no more', () => {
+test('waiting requests of a process that has ended are forgotten', () => {
   const { report, guard, judge } = openGuard({ share: '50%' })
   const waiting = clients.map((client): SideEvents => ({ client, waiting: [20, 9000] }))
   report([primary])
@@ -225,7 +225,7 @@ describe('news of a shift', () => {
     return { shifts, lines, recordAdminEvent }
   }
 
-  test('that it is taken back are put into effect, logged and recorded, with its reason', async () => {
+  test('a takeback is put into effect, logged and recorded, with its reason', async () => {
     const reapply = vi.fn(async (_isUrgent: boolean) => {})
     const { shifts, lines, recordAdminEvent } = boot(reapply)
 
@@ -237,7 +237,7 @@ describe('news of a shift', () => {
     expect(recordAdminEvent.mock.calls).toEqual([['shift taken back', { group: 'risk', reason: 'it fails' }]])
   })
 
-  test('that workers do not take up are tried each second until they do', async () => {
+  test('a change that workers do not take up is tried again each second', async () => {
     const reapply = vi.fn(async (_isUrgent: boolean) => {})
     reapply.mockRejectedValueOnce(new Error('worker 1 hangs'))
     const { shifts, lines } = boot(reapply)
@@ -249,7 +249,7 @@ describe('news of a shift', () => {
     expect(reapply).toHaveBeenCalledTimes(2)
   })
 
-  test('of a step, and of the end of an order, are put into effect and logged', async () => {
+  test('a step and the end of an override are put into effect and logged', async () => {
     const { shifts, lines } = boot(async () => {})
     const steps = { shares: [0.01, 0.05, 1], every: 1000, startedAt: null }
     shifts.prepare({ risk: { digest: 'b', share: 0, steps } }).commit()
@@ -266,7 +266,7 @@ describe('news of a shift', () => {
   })
 })
 
-test('a candidate has places of its own, and so has each endpoint', () => {
+test('the needed files count each candidate and each endpoint', () => {
   const candidate = { endpoints: ['http://192.0.2.3'], maxConnections: 7, shadow: { sample: '1%', concurrency: 3 } }
   const upstreams = { risk: { endpoints: ['http://192.0.2.1', 'http://192.0.2.2'], candidate } }
   const config = testConfig({ upstreams, listen: { maxConnections: 1 }, defaults: { maxConnections: 10 } })

@@ -17,7 +17,7 @@ const b = (keys: string): string => `{ endpoints: [https://b], ${keys} }`
 const tooFast = 'steps: { shares: [1%, 100%], every: 30s }'
 const below = 'share: 5%, steps: { shares: [1%, 5%, 25%], every: 15m }'
 
-test('a sound candidate gets none', () => {
+test('a sound candidate gets no warning', () => {
   expect(warned('https://b')).toEqual([])
   expect(warned('{ endpoints: [https://b], tls: { minVersion: TLSv1.3 } }')).toEqual([])
 })
@@ -41,14 +41,14 @@ test.each<[string, string, string, string]>([
 describe('secrets that the group sets', () => {
   const group = 'endpoints: [https://a], healthCheck: { path: /up }, request: { set: { Authorization: Basic dTpw } }'
 
-  test('are warned of where a candidate at another host inherits them', () => {
+  test('a candidate at another host that inherits secrets of the group gets a warning', () => {
     const warning = [at, expect.stringContaining('for the upstream of the group: Authorization')]
 
     expect(warned('https://b', group)).toEqual([warning])
     expect(warned('{ endpoints: [https://a, https://b], request: { remove: [X-A] } }', group)).toEqual([warning])
   })
 
-  test('are not where it says what it gets, or is at the same host, or they are none', () => {
+  test('a candidate with its own request.set, or at the same host, gets no warning of secrets', () => {
     expect(warned('{ endpoints: [https://b], request: { set: {} } }', group)).toEqual([])
     expect(warned('{ endpoints: [https://b], request: { set: { Authorization: Basic dTpw } } }', group)).toEqual([])
     expect(warned('https://a/next', group)).toEqual([])
@@ -56,12 +56,12 @@ describe('secrets that the group sets', () => {
   })
 })
 
-test('an endpoint of the group with other requests is something to try', () => {
+test("a candidate at the group's endpoint with other request fields gets no warning", () => {
   expect(warned('{ endpoints: [https://a], host: b.example }')).toEqual([])
   expect(warned('{ endpoints: [https://a], request: { set: { X-Release: b } } }')).toEqual([])
 })
 
-test('what its group does not verify is told once, of the group', () => {
+test('verify: false of the group is one warning, at the group', () => {
   const own = 'endpoints: [https://a], healthCheck: { path: /up }, tls: { verify: false, insecure: true }'
 
   expect(warned('https://b', own).map(([path]) => path)).toEqual(['upstreams.risk.tls.verify'])
@@ -112,7 +112,7 @@ test('a candidate that is not told the key of idempotency cannot recognize it', 
   expect(warningsOf(b('request: { remove: [Idempotency-Key] }'), undefined, operations)).toMatchObject([warning])
 })
 
-test('a Redis without anything to count, or to remember, has what is said of a candidate to keep', () => {
+test('a Redis that only keeps shifts gets no warning', () => {
   const redis = 'redis: { url: "redis://redis.internal" }'
   const keys = `encryptionKeys: ["${Buffer.alloc(32).toString('base64')}"]`
   const limits = `limits: { ${redis} }`

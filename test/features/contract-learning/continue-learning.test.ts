@@ -14,7 +14,7 @@ const learn = (enums: boolean, before: ContractLearning | null, mode?: LearningM
     'key',
   )
 
-test('what a command has learned stays when it ends, whatever the file says of values', () => {
+test('the draft of a command stays when the command ends, whatever contract.enums is', () => {
   for (const enums of [true, false]) {
     const ordered = learn(enums, null, command)
 
@@ -22,7 +22,7 @@ test('what a command has learned stays when it ends, whatever the file says of v
   }
 })
 
-test('an edit of what the file says of values begins anew, also when a command ends that it came in', () => {
+test('an edit of contract.enums restarts learning, also at the end of a command', () => {
   const byFile = learn(true, null)
   const ordered = learn(true, byFile, command)
   const edited = learn(false, ordered, command)

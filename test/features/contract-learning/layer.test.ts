@@ -151,14 +151,14 @@ test.each([
   expect((await pass({ body })).requests).toEqual([{ ...learnedId7, contentType: null, body: undefined }])
 })
 
-test('what a layer further out does with the bytes goes on', async () => {
+test('outer layers still read the bytes of a learned request', async () => {
   const onData = vi.fn()
   await pass({ body: Object.assign(sentBody('{}'), { onData }) })
 
   expect(onData.mock.calls).toEqual([[Buffer.from('{}')], [null]])
 })
 
-test('when too much waits, nothing is learned, and no byte waits', async () => {
+test('with a full queue nothing is learned, and no byte waits', async () => {
   const { responses, learner } = noteObserved()
   const checks = createCheckQueue(() => {})
   while (checks.addFor(null, () => {}));

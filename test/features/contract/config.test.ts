@@ -92,7 +92,7 @@ describe('a header field that the gateway takes out before the check', () => {
     expect(warningsWith(name, text)).toEqual([])
   })
 
-  test('gets none where it may be left out', () => {
+  test('an optional header field that the gateway removes gets no warning', () => {
     expect(warningsWith('X-Api-Key', keys, false)).toEqual([])
   })
 })
@@ -125,7 +125,7 @@ test('a contract that cannot be read is a problem of the line that names it', ()
   ])
 })
 
-test('problems of the configuration and of its contract are told at once', () => {
+test('problems of the configuration and of its contract are reported together', () => {
   const problems = problemsOf('contract: { file: contract.yaml, sample: many }\nlimit: {}', {
     'contract.yaml': 'openapi: 3.1.1\npaths: { /valuation/score: { put: { responses: {} } } }',
   })

@@ -12,7 +12,7 @@ test('work runs in its order, in a later turn of the event loop, behind what is 
   await vi.waitFor(() => expect(order).toEqual(['write', 1, 2, 3]))
 })
 
-test('work that throws is told of once a second, and the others run', async () => {
+test('work that throws is reported at most once a second, and other work runs', async () => {
   const [onError, done] = [vi.fn(), vi.fn()]
   const work = createDeferredWork(onError)
   for (let i = 0; i < 100; i++)
@@ -25,7 +25,7 @@ test('work that throws is told of once a second, and the others run', async () =
   expect(onError).toHaveBeenCalledTimes(1)
 })
 
-test('slow work leaves the event loop to others in between', async () => {
+test('slow work yields to the event loop', async () => {
   const work = createDeferredWork(() => {})
   let turns = 0
   const turnsAt: number[] = []
@@ -43,7 +43,7 @@ test('slow work leaves the event loop to others in between', async () => {
   await vi.waitFor(() => expect(new Set(turnsAt).size).toBe(3))
 })
 
-test('a bounded amount of it waits', () => {
+test('deferred work beyond the bound is rejected', () => {
   const work = createDeferredWork(() => {})
   const added = Array.from({ length: 10_001 }, () => work.add(() => {}))
 

@@ -39,7 +39,7 @@ const createCounts = () => {
   }
 }
 
-test('messages are counted by what became of them', () => {
+test('messages are counted by outcome', () => {
   const { counts, request, response } = createCounts()
 
   counts.countKept('valuation.score', 'request', null)
@@ -56,7 +56,7 @@ test('messages are counted by what became of them', () => {
   ])
 })
 
-test('a way of breaking it is one row, with its first and its last message', () => {
+test('each kind of violation is one row, with its first and its last message', () => {
   const counts = createCounts()
   const firstAt = Date.now()
   counts.response()
@@ -93,7 +93,7 @@ test('the worst of the last five minutes comes first, then the worst of all', ()
 })
 
 describe('the table is bounded', () => {
-  test('beyond its rows there is one number, and clients cannot take the place of responses', () => {
+  test('violations beyond the rows are one number, and requests take no row of responses', () => {
     const counts = createCounts()
     for (let n = 0; n < 500; n++) counts.request({ rule: `rule ${n}` })
     counts.response()
@@ -122,7 +122,7 @@ describe('the table is bounded', () => {
 })
 
 describe('what is recent', () => {
-  test('is told by endpoint, since the first message that broke it after five minutes without one', () => {
+  test('recent counts are by endpoint, since the first violation after five minutes without one', () => {
     const counts = createCounts()
     counts.response()
     vi.advanceTimersByTime(6 * minute)
@@ -140,7 +140,7 @@ describe('what is recent', () => {
     ])
   })
 
-  test('ends five minutes after the last message that broke it', () => {
+  test('recent counts end five minutes after the last violation', () => {
     const counts = createCounts()
     counts.response()
     vi.advanceTimersByTime(5 * minute)
@@ -177,7 +177,7 @@ describe('the reports of several workers', () => {
     return { reports: [one.report, two.report], since }
   }
 
-  test('are one, in any order: counts add up, and the last message is that of all', () => {
+  test('reports of workers merge in any order: counts add up, and the latest message is kept', () => {
     const { reports, since } = ofTwoWorkers()
     const lastAt = since + minute
 
@@ -193,7 +193,7 @@ describe('the reports of several workers', () => {
     expect(mergeDriftReports('a', reports.toReversed())).toEqual(merged)
   })
 
-  test('have at most 200 rows in all, the worst; the rest is one number', () => {
+  test('a merged report has the 200 worst rows, and one number for the rest', () => {
     const workers = [0, 1, 2, 3].map(() => createCounts())
     for (const [worker, counts] of workers.slice(1).entries())
       for (let n = 0; n < 100; n++) counts.response({ rule: `rule ${worker} ${n}` })
@@ -203,13 +203,13 @@ describe('the reports of several workers', () => {
     expect([rows.length, others, rows[0]?.rule]).toEqual([maxDriftRows, 101, 'frequent'])
   })
 
-  test('on another contract are left out: a worker that has not reloaded yet', () => {
+  test('a report on another contract is left out', () => {
     const nothing = { since: null, totals: [], recent: [], rows: [], others: 0 }
 
     expect(mergeDriftReports('b', ofTwoWorkers().reports)).toEqual({ digest: 'b', ...nothing })
   })
 
-  test('of which one has ended keep their counts, and nothing is recent', () => {
+  test('the report of an ended worker keeps its counts, and has no recent ones', () => {
     const left = withoutRecentDrift(mergeDriftReports('a', ofTwoWorkers().reports))
 
     expect(left).toMatchObject({ totals: [{ broken: 2 }], recent: [], rows: [{ count: 2, recent: 0 }] })

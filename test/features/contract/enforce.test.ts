@@ -69,7 +69,7 @@ describe('a chunked request that turns out to be empty', () => {
     expect(await outcomeOf(layer, chunkedBody(), fields)).toBe(expected)
   })
 
-  test('is not waited for where a parameter breaks the contract', async () => {
+  test('the body of a chunked request is not awaited when a parameter breaks the contract', async () => {
     const parameters = [parameterOf({ in: 'header', name: 'x-mode', required: true, style: 'simple' })]
     const body = { ...chunkedBody(), stream: vi.fn() }
     const layer = enforceRequestLayer({ ...required, parameters }, layerOptions())

@@ -50,7 +50,7 @@ test('responses that break the contract are named with their share, the endpoint
   ])
 })
 
-test('requests that break it are worth knowing, and nothing that a client wrote is said of them', () => {
+test('requests that break the contract are a notice, without any text of a client', () => {
   const { messages, findings } = createDrift()
   messages('request', 0, 9)
   const [finding] = findings()
@@ -73,7 +73,7 @@ test.each<[Direction, string, number, string, RegExp]>([
   expect(findings({ [direction]: mode })).toMatchObject([{ severity, cause: expect.stringMatching(told) }])
 })
 
-test('what breaks the contract is one finding, not one more of the endpoint or of clients', () => {
+test('violations of the contract are one finding, with none for the endpoint or for clients', () => {
   const { messages, findings } = createDrift()
   messages('request', 0, 4)
   messages('response', 0, 4)
@@ -103,7 +103,7 @@ test('several places are named, the most frequent first, and the rest is a numbe
   expect(findings()[0]?.cause).toMatch(/: status status, header \/x-grade required, \/parts\/\*\/id type and 1 more$/)
 })
 
-test('a failure of the upstream that the contract does not name is told as that', () => {
+test('a 5xx that the contract does not name is reported as a failure of the upstream', () => {
   const { messages, findings } = createDrift()
   messages('response', 0, 4, upstreamError)
 
@@ -113,7 +113,7 @@ test('a failure of the upstream that the contract does not name is told as that'
 })
 
 describe('a finding', () => {
-  test('is a notice for fewer than three, and when none has come for a minute', () => {
+  test('fewer than three violations, or none for a minute, are a notice', () => {
     const [few, quiet] = [createDrift(), createDrift()]
     few.messages('response', 0, 2)
     quiet.messages('response', 0, 5)
@@ -125,7 +125,7 @@ describe('a finding', () => {
     expect(quiet.findings()).toMatchObject([{ severity: 'notice', cause }])
   })
 
-  test('is gone five minutes after the last message, and the rows stay', () => {
+  test('a finding of the contract ends five minutes after the last violation, and the rows stay', () => {
     const { counts, messages, findings } = createDrift()
     messages('response', 0, 5)
     vi.advanceTimersByTime(5 * minute)
@@ -134,7 +134,7 @@ describe('a finding', () => {
     expect([findings(), counts.report.rows.length]).toEqual([[], 1])
   })
 
-  test('names what is broken now, and not what was broken before', () => {
+  test('a finding of the contract names current violations alone', () => {
     const { messages, findings } = createDrift()
     messages('response', 0, 50)
     vi.advanceTimersByTime(6 * minute)
@@ -144,7 +144,7 @@ describe('a finding', () => {
     expect(findings()).toMatchObject([{ cause }])
   })
 
-  test('is none of an operation that is no longer checked', () => {
+  test('an operation that is no longer checked has no finding of the contract', () => {
     const { messages, findings } = createDrift()
     messages('response', 0, 5)
 

@@ -99,7 +99,7 @@ test('where the process has no room a response is handed on, and counts as unche
   await expectTotals(options, { busy: 1 })
 })
 
-test('what is not in the sample is passed on as it is', async () => {
+test('messages beyond the sample are forwarded unread', async () => {
   const { body, response } = await respond(layerOptions({ sample: 0 }))
 
   expect(response.body).toBe(body)
@@ -116,7 +116,7 @@ test('a request is checked after its exchange has ended', async () => {
   expect(usedOf(options)).toEqual([0, 0])
 })
 
-test('of a request that stops in the middle nothing is said', async () => {
+test('a request that breaks off is not counted', async () => {
   const options = layerOptions()
   send(options, ['{"b"']).finish()
   send(options, ['{}', null]).finish()
@@ -147,7 +147,7 @@ test('a client that has its share of the room goes unchecked, and another one do
   await expectTotals(options, { checked: 1, busy: 1 })
 })
 
-test('a request that too many checks wait before goes unchecked, and keeps no room', () => {
+test('a request behind a full queue of checks is forwarded unchecked, and keeps no room', () => {
   const options = layerOptions()
   while (options.checks.addFor(null, () => {})) {}
   send(options, ['{"a"', ':1}', null]).finish()

@@ -39,7 +39,7 @@ test('operations that the contract leaves out are one line of status, of the pag
   ])
 })
 
-test('it says where messages break the contract, and which request to look for; each has one of four outcomes', async () => {
+test('the contract report has the place and a request id of each violation; each message has one of four outcomes', async () => {
   const ok = await post('{"id":"a"}', { 'X-Request-Id': 'r-1' })
   const rejected = await post('{"id":7,"a secret name":"a secret value"}', { 'X-Request-Id': 'r-2' })
 
@@ -87,7 +87,7 @@ test('it says where messages break the contract, and which request to look for; 
   expect(await Promise.all(outcomes.map((outcome) => count('request', outcome)))).toEqual([1, 0, 1, 1])
 })
 
-test('the counts outlive a reload of anything but the contract, and begin anew with another one', async () => {
+test('counts survive a reload of another key, and restart with another contract', async () => {
   const { live, upstream } = shared
   const reload = async (): Promise<number> => (await fetchAdmin(`${live.admin}/reload`, 'POST')).status
 
@@ -102,13 +102,13 @@ test('the counts outlive a reload of anything but the contract, and begin anew w
   await expect.poll(rowsNow).toHaveLength(1)
 })
 
-test('without a contract it says that there is none', async () => {
+test('the contract report says that no contract is configured', async () => {
   const { at: _, ...report } = await reportOf((await bootLiveGateway()).admin)
 
   expect(report).toEqual({ contract: null, differingFiles: [], learning: null, recent: [], rows: [], others: 0 })
 })
 
-test('what is not held to the contract has no series, and what is has all of them from the start', async () => {
+test('a checked operation has all its series from the start, and an unchecked one has none', async () => {
   const { admin } = await bootLiveGateway({ contract: { file: contractFile(), response: 'off' } })
   const series = readExposition(await metricsOf(admin)).get(metric)?.lines ?? []
 

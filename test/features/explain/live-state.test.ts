@@ -15,7 +15,7 @@ const explainAs = async (more: object) => {
 }
 
 describe('explain --live', () => {
-  test('says of a response of the upstream itself no more than that it is no error of the gateway', async () => {
+  test("explain --live counts no error for an upstream's own error response", async () => {
     const upstream = await httpUpstream((_, response) => void response.writeHead(503).end())
     const live = await bootLiveGateway({ upstreams: { market: upstream.url } })
     await (await fetch(`${live.url}/market/insights`)).text()
@@ -49,7 +49,7 @@ describe('explain --live', () => {
     expect(out).toMatch(new RegExp(`^GET /market/insights: ${headline}\n`))
   })
 
-  test('as JSON for programs, and as text, shows what runs: not the file, nor one with problems', async () => {
+  test('explain --live shows the running configuration, also beside a file with problems', async () => {
     const live = await bootLiveGateway()
     const { hash } = live.gateway.config
     const at = expect.stringMatching(/Z$/)
@@ -83,7 +83,7 @@ describe('explain --live', () => {
     expect(err).toMatch(/^lender-gateway: nothing listens at .*\n$/)
   })
 
-  test('shows what is wrong with it, with its group and with the whole gateway, and with no other', async () => {
+  test('explain --live shows findings of the operation, its group and the whole gateway', async () => {
     const finding = (about: string, alsoAbout: readonly string[] = []) => ({
       ...{ severity: 'critical', about, alsoAbout, cause: `of ${about}` },
       ...{ details: [], since: null, command: null },

@@ -39,7 +39,7 @@ test('rates are those of the last ten seconds, latencies those of the last minut
   expect(rates()).toEqual({ perSecond: 0, errorsPerSecond: 0, rejectedPerSecond: 0, ...none, outcomes })
 })
 
-test('latencies are told apart by outcome: what failed late does not hide how what is served goes', async () => {
+test('latencies are separate by outcome, so late failures do not hide those of served requests', async () => {
   const { serve, rates } = await openHistory()
 
   serve(50, { totalMs: 4 })
@@ -97,7 +97,7 @@ test('errors that an upstream sent are counted over a minute, not those of the g
   expect(recent()).toEqual({ requests: 0, passedOn: 0, storedErrors: 0 })
 })
 
-test('it goes back fifteen minutes, in steps of five seconds, and no further', async () => {
+test('the history has fifteen minutes in steps of five seconds', async () => {
   const { history, serve } = await openHistory()
 
   serve(5)
@@ -108,7 +108,7 @@ test('it goes back fifteen minutes, in steps of five seconds, and no further', a
   expect(history.steps(id)).toHaveLength(180)
 })
 
-test('nothing is known where nothing is counted, and what was known is forgotten', async () => {
+test('without metrics the history is empty, and earlier samples are forgotten', async () => {
   const metrics = new RequestMetrics()
   let isCounted = true
   const history = createRateHistory(async () => (isCounted ? metrics.report : null))
@@ -120,7 +120,7 @@ test('nothing is known where nothing is counted, and what was known is forgotten
   expect([history.rates(id, metrics.report), history.steps(id)]).toEqual([null, []])
 })
 
-test('once closed, it leaves no timer behind, even when it is reading just then', async () => {
+test('close() leaves no timer behind, even during a sample', async () => {
   const reading = Promise.withResolvers<null>()
   const history = createRateHistory(() => reading.promise)
   const started = history.start()

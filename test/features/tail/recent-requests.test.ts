@@ -13,7 +13,7 @@ const record = (requests: RecentRequests, ...ids: readonly string[]): void => {
 
 const idsOf = ({ last }: ReturnType<RecentRequests['watch']>): readonly string[] => last.map((each) => each.requestId)
 
-test('nothing is kept while no operator watches, and what ends while one does is kept, also for a second one', () => {
+test('requests are kept only while an operator watches, also for a second operator', () => {
   const requests = new RecentRequests()
   record(requests, 'before')
   expect(requests.watch()).toEqual({ last: [], total: 0 })
@@ -25,7 +25,7 @@ test('nothing is kept while no operator watches, and what ends while one does is
   expect(requests.watch().total).toBe(2)
 })
 
-test('it ends seconds after the operator has asked last, and keeps nothing then', () => {
+test('collecting ends ten seconds after the last call, and frees the requests', () => {
   const requests = new RecentRequests()
   requests.watch()
   vi.advanceTimersByTime(watchMs - 100)
@@ -40,7 +40,7 @@ test('it ends seconds after the operator has asked last, and keeps nothing then'
   expect(requests.watch()).toEqual({ last: [], total: 1 })
 })
 
-test('of a flood the last are kept, and all are counted', () => {
+test('the last 1,000 requests of a flood are kept, and all are counted', () => {
   const requests = new RecentRequests()
   requests.watch()
 
@@ -50,7 +50,7 @@ test('of a flood the last are kept, and all are counted', () => {
   expect([last.length, last[0]?.requestId, total]).toEqual([maxRequests, 'r5', maxRequests + 5])
 })
 
-test('closed, it keeps nothing, and no timer runs', () => {
+test('close() frees the requests and stops the timer', () => {
   vi.advanceTimersByTime(watchMs) // of the others
   const requests = new RecentRequests()
   requests.watch()

@@ -61,7 +61,7 @@ describe('the contract', () => {
     expect(live.lines).toContainEqual(expect.objectContaining({ msg: 'contract learning', ...body }))
   })
 
-  test('is learned by an operator across a reload, anew by another command, and stays when that is stopped', async () => {
+  test('a learning command survives a reload, is restarted by another command, and leaves its draft when stopped', async () => {
     const live = await bootLiveGateway()
     await learn(live, { for: '1h' })
     await send(live)
@@ -82,7 +82,7 @@ describe('the contract', () => {
     expect([await learning(live), await seen(live)]).toEqual([null, 1])
   })
 
-  test('is learned by the file across a reload and behind a command, and anew with enumerations', async () => {
+  test('learning by the file survives a reload and a command, and restarts with enums', async () => {
     const live = await bootLiveGateway({ contract: { learn: true } })
     await send(live)
     await untilSeen(live, 1)
@@ -108,7 +108,7 @@ describe('the contract', () => {
     expect(await seen(live)).toBe(0)
   })
 
-  test('has no draft before anything was learned, is not stopped, and not learned by a body of another form', async () => {
+  test('without learning there is no draft and nothing to stop, and an invalid command is rejected', async () => {
     const live = await bootLiveGateway()
 
     expect(await getDraft(live)).toMatchObject(rejection('nothing-learned', 'contract learn --for 1h'))

@@ -38,7 +38,7 @@ test.each(['HEAD', 'GET'])('a name that the file does not have is wrong usage, f
   })
 })
 
-test('with --live it says which side the client is on after the orders of operators', async () => {
+test('explain --live says which side the client is on after commands of operators', async () => {
   const { file, admin } = await boot()
   const order = (body: object) =>
     fetchAdmin(`${admin}/shift`, 'POST', { body: JSON.stringify({ group: 'market', ...body }) })

@@ -22,7 +22,7 @@ const jwt = { issuer: 'https://issuer.example', audience: ['gateway'] }
 const keysFrom = (from: string) => ({ auth: { methods: ['jwt'], jwt: { ...jwt, jwks: from } } })
 const claimed = { auth, clients: [{ ...client, claims: { sub: 'a' } }] }
 
-test('what only other requests, or only the log, ever see is not there', () => {
+test('failures that only other requests or the log can have are not described', () => {
   const unseen = /^(not-found|method-not-allowed|truncated|client-gone)$/
   expect(failuresOf().filter((kind) => failureTable[kind].status === 499 || unseen.test(kind))).toEqual([])
   expect(failuresOf().length).toBeGreaterThan(10)
@@ -56,7 +56,7 @@ test.each(additions)('%s adds its failures, and nothing else', (_, added, settin
   expect(addedBy(settings, base)).toEqual(added)
 })
 
-test('a failure of one operation is none of another', () => {
+test('a failure of one operation is not described for another', () => {
   const config = testConfig({ operations: { 'market.insights': { cache: true, maxBody: 'none' } } })
 
   const other = possibleFailures(allOperations[0], config)
@@ -65,7 +65,7 @@ test('a failure of one operation is none of another', () => {
   expect(other).not.toContain('not-cached')
 })
 
-test('idempotency adds what may become of a key', () => {
+test('idempotency adds the failures of a key', () => {
   const [score] = allOperations
   const failures = (idempotency: unknown) =>
     possibleFailures(score, testConfig({ operations: { [score.id]: { idempotency } } }))

@@ -49,7 +49,7 @@ const run = async (body: unknown, ...args: readonly string[]) => {
 
 const report = { at: '2026-11-21T02:05:00.000Z', comparisons: [comparison] }
 
-test('it prints the verdict, both latencies, each way of differing, and the noise', async () => {
+test('shift report prints the verdict, both latencies, each difference, and the noise', async () => {
   const { code, out, received } = await run(report, 'shift', 'report', 'risk')
 
   expect([code, received.map(({ request }) => request)]).toEqual([0, ['GET /shadow']])
@@ -109,7 +109,7 @@ test.each([
   expect(err).toContain(`lender-gateway: http://gateway: ${words}\n`)
 })
 
-test('while nothing is compared, it says what keeps copies back', async () => {
+test('shift report says why nothing is compared', async () => {
   const idle = { ...comparison, recent: { compared: 0, equal: 0 } }
   const { code, out } = await run({ ...withCandidate('risk', {}), comparisons: [idle] }, 'shift', 'report', 'risk')
 
@@ -119,7 +119,7 @@ nothing is copied now: the candidate gets nothing: taken back at 2026-11-21T02:0
 copies since the start: 4120 sent`)
 })
 
-test('as JSON it is the entry of the group, with the time', async () => {
+test('shift report --format json prints the entry of the group, with the time', async () => {
   const { code, out } = await run(report, 'shift', 'report', 'risk', '--format', 'json')
 
   const rows = [{ pointer: '/grade' }, {}, {}, {}]
@@ -127,7 +127,7 @@ test('as JSON it is the entry of the group, with the time', async () => {
   expect(JSON.parse(out)).toMatchObject({ at: report.at, group: 'risk', compared: 4120, rows })
 })
 
-test('options in front of it count, and orders are none of its', async () => {
+test('shift report takes options before its name, and rejects those of commands', async () => {
   const admin = await scriptedAdmin(jsonResponse(report))
   const elsewhere = await runCommand(['shift', '--admin', admin.url, 'report', 'risk', '--format', 'json'])
   const orderedBefore = await run(report, 'shift', '--to', '25%', 'report', 'risk')

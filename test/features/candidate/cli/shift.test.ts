@@ -17,7 +17,7 @@ const boot = async (own: object, responding?: Responder) => {
 }
 
 describe('shift', () => {
-  test('says how it stands, gives orders, and says what holds, until when, and what then', async () => {
+  test('shift shows the share, sends commands, and prints what holds until when', async () => {
     const { live, candidate, run } = await boot({ steps: { shares: ['1%', '5%'], every: '15m' } })
     const said = async (...args: readonly string[]): Promise<string> => {
       const { code, out, err } = await run('risk', ...args)

@@ -38,7 +38,7 @@ const asFile = {
   ...{ until: null, afterwards: null, paused: null, step: null },
 }
 
-test('an order changes what the file says, for its time; the log says who, why, and until when', async () => {
+test('a shift command overrides the file for its time; the log has who, why, and until when', async () => {
   const { live, shift, status } = await boot({ share: '5%' })
   const one = 'one of to, pause, resume and abort is expected'
 
@@ -73,7 +73,7 @@ test('an order changes what the file says, for its time; the log says who, why, 
   expect(live.lines.find(({ msg }) => msg === 'shift command')).toMatchObject({ ...command, ...held, share: '25%' })
 })
 
-test('an order stays over edits of something else and edits that are rejected, and a stop over a rollback', async () => {
+test('an override survives edits of other keys and rejected edits, and a stop survives a rollback', async () => {
   const { live, settings, shift, status, reload } = await boot({ share: '5%' })
   await shift({ abort: true, reason: 'it lies' })
 

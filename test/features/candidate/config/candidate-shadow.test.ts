@@ -24,7 +24,7 @@ const compareOf = (compare: string, environment = {}) => shadowOf(comparing(comp
 
 const at = (group: string): string => `upstreams.${group}.candidate.shadow`
 
-test('a candidate gets none unless the file says so', () => {
+test('a candidate gets no copies unless the file says so', () => {
   const without = sandbox.replace('market: sandbox', 'market: { endpoints: [https://a], candidate: https://b }')
 
   expect([without, text('none'), text('false')].map((written) => shadowOf(written))).toEqual([null, null, null])
@@ -98,7 +98,7 @@ describe('a marker that means something else is an error', () => {
     expect(findProblems(text(`{ marker: "${marker}" }`))).toMatchObject([{ path: `${at('market')}.marker` }])
   })
 
-  test('none is the field of a candidate without copies', () => {
+  test('a candidate without copies has no marker field', () => {
     expect(findProblems(text('none', 'market', ', request: { set: { X-Shadow: "0" } }'))).toEqual([])
   })
 })
@@ -122,7 +122,7 @@ describe('a word that does nothing, or that tells much, gets a warning', () => {
     ])
   })
 
-  test('more workers than copies at once', () => {
+  test('more workers than shadow.concurrency get a warning', () => {
     const result = parse(`${text('{ concurrency: 1 }')}\nworkers: 2`)
 
     expect(result.ok && result.warnings.filter(({ path }) => path !== 'workers')).toMatchObject([
@@ -130,13 +130,13 @@ describe('a word that does nothing, or that tells much, gets a warning', () => {
     ])
   })
 
-  test('and no other', () => {
+  test('a sound shadow gets no warning', () => {
     for (const written of [text('{}'), text(`{ ${posts} }`, 'risk')])
       expect(parse(written)).toMatchObject({ ok: true, warnings: [] })
   })
 })
 
-test('workers share its bounds', () => {
+test('workers share the bounds of copies', () => {
   const config = validConfig(text('{ concurrency: 5, maxBytes: 9MiB, maxBody: 1MiB }'))
   const { shadow } = perWorkerConfig(config, 4).upstreams.market.candidate ?? {}
 
@@ -144,11 +144,11 @@ test('workers share its bounds', () => {
 })
 
 describe('how responses are compared', () => {
-  test('none compares nothing', () => {
+  test('compare: none turns the comparison off', () => {
     expect(['none', 'false'].map((compare) => compareOf(compare))).toEqual([null, null])
   })
 
-  test('all of it is read, and rendered as it was written', () => {
+  test('every key of compare is read, and rendered as it was written', () => {
     const rules = '[/generatedAt, "/items/*/id", /a~1b], numbers: 1%, arrays: { /items: id }, fields: [Location]'
     const written = `{ ignore: ${rules}, noise: true, minEqual: 99.9% }`
 

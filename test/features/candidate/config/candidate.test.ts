@@ -24,7 +24,7 @@ const candidateOf = (...of: Parameters<typeof text>): CandidateConfig => {
 const client = (id: string) => JSON.stringify({ id, operations: 'all', apiKeys: [{ id, sha256: hash('sha256', id) }] })
 const banks = `auth: { methods: [apiKey] }\nclients: [${client('bank-a')}, ${client('bank-b')}]`
 
-test('a group has none unless it states one', () => {
+test('a group has no candidate unless the file states one', () => {
   const { upstreams } = validConfig(sandbox)
 
   expect(groups.map((group) => upstreams[group].candidate)).toEqual(groups.map(() => null))
@@ -50,7 +50,7 @@ test.each(['https://b', '{ endpoints: [https://b] }'])(
   },
 )
 
-test('what stands above the two sides is not part of it', () => {
+test('retry and concurrency of a candidate are null: they hold for both sides', () => {
   const { upstream } = candidateOf('https://b', 'retry: {}, concurrency: 7')
 
   expect(upstream).toMatchObject({ retry: null, concurrency: null })
@@ -104,7 +104,7 @@ describe('it states what differs', () => {
 })
 
 describe('its report', () => {
-  test('is a configuration with the same report, and names no secret', () => {
+  test('the report of a candidate is a configuration with the same report, and holds no secret', () => {
     const file = `${folderWith({ key: 'k-secret' })}/gateway.yaml`
     const endpoint = '{ url: https://b/v2, weight: 7 }'
     const own = 'request: { set: { X-Key: "file:key" } }, healthCheck: { path: /b }, guard: { latency: 1.25x }'
@@ -123,7 +123,7 @@ describe('its report', () => {
     expect(config).not.toHaveProperty('upstreams.market.candidate')
   })
 
-  test('says none of TLS for keys that may be none alone', () => {
+  test('the report says none only for TLS keys that accept none', () => {
     const ofGroup = 'tls: { verify: false, insecure: true, serverName: a.example }'
     const { config } = reportConfig(validConfig(text(b('tls: { verify: true, serverName: none }'), ofGroup)))
 
@@ -134,7 +134,7 @@ describe('its report', () => {
   })
 })
 
-test('the level that wins is known for each key of a candidate, and for no group without one', () => {
+test('the provenance of each key of a candidate is known', () => {
   const defaults = 'defaults: { timeouts: { connect: 1s } }'
   const result = parse(text(b('timeouts: { headers: 1s }'), 'timeouts: { body: 9s }', defaults))
   if (!result.ok) throw new Error('rejected')
@@ -222,7 +222,7 @@ describe('what is wrong with it is found at its own place', () => {
     expect(problems).toMatchObject([{ path: `${at}.healthCheck.path` }])
   })
 
-  test('what its group states already is found once, at the group', () => {
+  test('a problem of the group is reported once, at the group', () => {
     const found = findProblems(text('https://b', 'tls: { verify: false }'))
 
     expect(found).toMatchObject([{ path: 'upstreams.risk.tls.verify' }])
@@ -237,7 +237,7 @@ describe('what is wrong with it is found at its own place', () => {
     expect(none).toEqual([])
   })
 
-  test('the sandbox behind an address that other machines reach', () => {
+  test('a sandbox candidate on a listener that other machines reach gets a warning', () => {
     const all = Object.fromEntries(groups.map((group) => [group, 'http://127.0.0.1:1']))
     const upstreams = { ...all, risk: { endpoints: ['http://127.0.0.1:1'], candidate: 'sandbox' } }
     const problems = findProblems(JSON.stringify({ listen: { host: '0.0.0.0' }, upstreams }))
@@ -249,13 +249,13 @@ describe('what is wrong with it is found at its own place', () => {
 describe('the digest of a candidate', () => {
   const digest = (...of: Parameters<typeof text>): string => candidateOf(...of).digest
 
-  test('differs with what it states', () => {
+  test('the digest of a candidate changes with each key of the candidate', () => {
     const stated = ['share: 1%', 'timeouts: { headers: 5s }', 'steps: { shares: [1%], every: 15m }'].map(b)
 
     expect(new Set(['https://b', 'https://c', ...stated].map((each) => digest(each))).size).toBe(5)
   })
 
-  test('is the same when its group has other policies, and however it is written', () => {
+  test("the digest of a candidate depends neither on the group's policies nor on the spelling", () => {
     expect(digest('https://b', 'balance: round-robin')).toBe(digest('https://b', 'timeouts: { headers: 5s }'))
     expect(digest('{ endpoints: [https://b] }')).toBe(digest('https://b'))
   })
@@ -275,7 +275,7 @@ describe('the digest of a candidate', () => {
     expect(stating?.upstreams.risk.candidate?.digest).toBe(inheriting?.upstreams.risk.candidate?.digest)
   })
 
-  test('differs where the candidate turns off what its group has on, and not when the group turns retries on', () => {
+  test('the digest changes when the candidate turns a policy of its group off, and not when the group turns retries on', () => {
     expect(digest('https://b', 'retry: { attempts: 2 }')).toBe(digest('https://b', 'retry: none'))
     expect(digest(b('circuitBreaker: none'), 'circuitBreaker: {}')).not.toBe(digest('https://b', 'circuitBreaker: {}'))
   })
@@ -288,14 +288,14 @@ describe('what is probably not meant is a warning', () => {
     return result.warnings.filter(({ path }) => path.includes('candidate'))
   }
 
-  test('a client that the file does not know: its removal is no error, and the name that was meant is found', () => {
+  test('an unknown client is a warning that suggests the nearest name', () => {
     const told = { found: 'bank-x', hint: expect.stringMatching(/^write bank-[ab]/) }
     expect(warningsOf('clients: [bank-a, bank-x]')).toMatchObject([
       { path: 'upstreams.risk.candidate.clients[1]', ...told },
     ])
   })
 
-  test('thousands of such clients do not cost a guess each: only the first are guessed', () => {
+  test('only the first 20 unknown clients get a suggestion', () => {
     const names = Array.from({ length: 30 }, (_, nth) => `bank-${nth}`)
     const hints = warningsOf(`clients: [${names}]`).map(({ hint }) => hint)
 
@@ -304,7 +304,7 @@ describe('what is probably not meant is a warning', () => {
     expect(hints.at(-1)).toBe('remove it, or add the client')
   })
 
-  test('clients by name where no operation of the group asks who they are', () => {
+  test('named clients in a group whose operations have no auth are a warning', () => {
     const open = `${banks}\noperations: { risk.asset-valuation: { auth: none } }`
 
     expect(warningsOf('clients: [bank-a]', open)).toMatchObject([

@@ -59,7 +59,7 @@ describe('what becomes of a request', () => {
     }
   })
 
-  test('a client that leaves has waited for so long', async () => {
+  test('a client that leaves counts with the time that it has waited', async () => {
     const pass = moveClock(performance)
     const { handle, counted } = guarded(() => {
       pass(2000)
@@ -74,7 +74,7 @@ describe('what becomes of a request', () => {
     expect(latencyBucketEnd(Number(event?.outcome) - 1)).toBeLessThan(2000)
   })
 
-  test('one that the primary has served is a failure of the candidate, and none of the primary', async () => {
+  test('a request that fell back is a failure of the candidate, not of the primary', async () => {
     const { handle, counted } = guarded(fallingBack(responding(200)))
     await handle(on('candidate'))
 
@@ -158,7 +158,7 @@ describe('a response that was begun', () => {
     expect(counted()).toMatchObject([{ side, outcome: 'late' }])
   })
 
-  test('and is a 500 as well, is one failure, whichever is found first', async () => {
+  test('a 500 that breaks off is one failure, whichever is found first', async () => {
     const { handle, counted } = guarded(responding(500))
     const exchange = on('candidate')
 
@@ -175,7 +175,7 @@ describe('a response that was begun', () => {
     expect(brokenFirst.counted()).toMatchObject([{ outcome: 'late' }, { outcome: expect.any(Number) }])
   })
 
-  test('counts for the side that it came from', async () => {
+  test('a broken response counts for the side that sent it', async () => {
     const { handle, counted } = guarded(responding(200))
     const exchange = on('candidate')
 

@@ -28,7 +28,7 @@ describe.each([1, 7, 1000])('in chunks of %i a body', (size) => {
     expect([isRead, used > 0]).toEqual([true, isKept])
   })
 
-  test('that goes on and on is not read', () => {
+  test('an endless body is not read', () => {
     expect(record(bytesOf(20_000), size)).toMatchObject({ isRead: false, body: { bytes: null, sha256: null } })
   })
 })
@@ -49,7 +49,7 @@ test('an empty body has no bytes, and is kept', () => {
   expect(record(Buffer.alloc(0), 1).body).toEqual({ length: 0, bytes: Buffer.alloc(0), sha256: null })
 })
 
-test('what is freed gives its room back', () => {
+test('a freed body gives its room back', () => {
   const room = new FairQuota(usualBodyBytes)
   const body = new ResponseRecorder(100_000, room)
   body.push(bytesOf(50_000))

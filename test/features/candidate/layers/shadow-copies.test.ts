@@ -45,14 +45,14 @@ describe('the back-off', () => {
     return sent
   }
 
-  test('four failures in a row hold nothing back, nor do fifty that do not follow each other', () => {
+  test('four failures in a row hold no copies back, nor do fifty with successes between them', () => {
     const others = createCopyBackoff()
     for (let i = 0; i < 50; i++) others.end(i % 5 === 4)
 
     expect([afterFailures(4).take(), others.take()]).toEqual([true, true])
   })
 
-  test('after five, one goes out after a second, also where a hundred fail at once', () => {
+  test('after five failures in a row, one copy is tried after a second', () => {
     const [inARow, atOnce] = [afterFailures(5), createCopyBackoff()]
     for (let i = 0; i < 100; i++) atOnce.take()
     for (let i = 0; i < 100; i++) atOnce.end(false)
@@ -64,14 +64,14 @@ describe('the back-off', () => {
     expect([early, inARow.take(), inARow.take(), atOnce.take()]).toEqual([false, true, false, true])
   })
 
-  test('the pauses grow to ten seconds', () => {
+  test('the pauses between tries grow to ten seconds', () => {
     const backoff = afterFailures(5)
     const sent = [1000, 2000, 4000, 8000, 10_000, 10_000, 60_000].map((ms) => countFailing(backoff, ms))
 
     expect(sent).toEqual([1, 1, 1, 1, 1, 1, 6])
   })
 
-  test('one that does not end holds up none but its own pause', () => {
+  test('a try that does not end does not stop the next try', () => {
     const backoff = afterFailures(5)
     pass(1000)
     backoff.take()
@@ -80,7 +80,7 @@ describe('the back-off', () => {
     expect(backoff.take()).toBe(true)
   })
 
-  test('one whole response lets all out, and the next pause is the shortest again', () => {
+  test('one complete response ends the back-off, and the next pause is the shortest again', () => {
     const backoff = afterFailures(5)
     countFailing(backoff, 7000)
     pass(8000)
@@ -93,7 +93,7 @@ describe('the back-off', () => {
     expect(countFailing(backoff, 1000)).toBe(1)
   })
 
-  test('another configuration begins anew', () => {
+  test('another configuration ends the back-off', () => {
     const backoff = afterFailures(20)
     backoff.reset()
 

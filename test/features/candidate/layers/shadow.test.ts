@@ -163,7 +163,7 @@ const post = (body: RequestBody) => fakeExchange({ operation: 'valuation.score',
 const bodyOf = async ({ body }: Exchange): Promise<string> => Buffer.concat([...(await body.read())]).toString()
 
 describe('a request', () => {
-  test('goes to the candidate as it is, without credentials and marked', async () => {
+  test('a copy is the request, marked and without credentials', async () => {
     const { layer, copied, counts } = shadowing()
     const exchange = fakeExchange({ query: '?a=%20b', fields: ['Authorization', 'Bearer x', 'X-A', '1'] })
     exchange.trace = { traceId: '0'.repeat(32), attempt: () => null }
@@ -177,7 +177,7 @@ describe('a request', () => {
     expect(counts).toMatchObject({ sent: 1, pairs: 1, outcomes: { '2xx': 1 } })
   })
 
-  test('is that of a client of the primary: one of the candidate has no copy, whichever side serves it', async () => {
+  test('requests of clients on the candidate are not copied, whichever side serves them', async () => {
     const { layer, copied } = shadowing()
     for (const side of ['primary', 'candidate', 'candidate'] as const)
       await serve(layer, sending(), Object.assign(fakeExchange(), { side }))
@@ -185,7 +185,7 @@ describe('a request', () => {
     expect(copied).toHaveLength(1)
   })
 
-  test('is sent before its copy, and its client waits for nothing', async () => {
+  test('the request is sent before its copy, and no client waits', async () => {
     const never = new Promise<ProxyResponse>(() => {})
     const { layer, copied } = shadowing({ send: sending(() => never) })
     const countCopied = sending(() => sendResponse(`${copied.length} copied`))
@@ -193,7 +193,7 @@ describe('a request', () => {
     expect([await serve(layer, countCopied), copied.length]).toEqual(['0 copied', 1])
   })
 
-  test('is not copied beyond the sample', async () => {
+  test('requests beyond the sample are not copied', async () => {
     const random = vi.spyOn(Math, 'random')
     const { layer, counts } = shadowing({ sample: 0.25 })
 
@@ -205,7 +205,7 @@ describe('a request', () => {
     expect(counts.sent).toBe(2)
   })
 
-  test('has no copy where the primary does not get it', async () => {
+  test('a request that the primary does not get is not copied', async () => {
     const { layer, counts, held } = shadowing()
     const rejected: Handler = () => Promise.reject(new GatewayError('circuit-open'))
     await expect(serve(layer, rejected)).rejects.toMatchObject({ kind: 'circuit-open' })
@@ -215,7 +215,7 @@ describe('a request', () => {
     expect(held()).toEqual([0, 0])
   })
 
-  test('that is sent again, as by a retry, has one copy, with its body once', async () => {
+  test('a retried request has one copy, with its body once', async () => {
     const { layer, copied } = shadowing()
     const twice = sending((exchange) => {
       exchange.onSent?.()
@@ -229,7 +229,7 @@ describe('a request', () => {
 })
 
 describe('the pair', () => {
-  test('says what both responded, to which request', async () => {
+  test('a pair has both responses and the request id', async () => {
     const fields = ['Content-Type', 'application/json', 'X-B', '2']
     const { layer, pairs, held } = shadowing({ send: responding('{"a":2}', 201, fields) })
 
@@ -244,7 +244,7 @@ describe('the pair', () => {
     expect(held()).toEqual([0, 0])
   })
 
-  test('has the hashes of bodies that are longer than is kept', async () => {
+  test('a pair has hashes of bodies longer than maxBody', async () => {
     const { layer, pairs } = shadowing({ maxBody: kib, send: responding('y'.repeat(4 * kib)) })
     expect(await serve(layer, responding('x'.repeat(3 * kib)))).toHaveLength(3 * kib)
 
@@ -252,7 +252,7 @@ describe('the pair', () => {
     expect(pairs).toMatchObject([{ primary: hashed('x'.repeat(3 * kib)), candidate: hashed('y'.repeat(4 * kib)) }])
   })
 
-  test('says how a side failed', async () => {
+  test('a pair says how a side failed', async () => {
     const { layer, pairs, counts } = shadowing({ send: failing('reset-before-headers') })
     await expect(serve(layer, failing('headers-timeout'))).rejects.toMatchObject({ kind: 'headers-timeout' })
     await settled()
@@ -280,7 +280,7 @@ describe('the pair', () => {
     expect(held()).toEqual([0, 0])
   })
 
-  test('that cannot be looked at harms nothing', async () => {
+  test('a comparison that throws harms no exchange', async () => {
     const defect = new Error('a defect')
     const onPair = () => {
       throw defect
@@ -328,7 +328,7 @@ describe('goes to the primary alone', () => {
     expect(pairs).toEqual([])
   })
 
-  test('but not for a token in its query where credentials are forwarded', async () => {
+  test('with credentials: forward, a request with a token in its query is copied', async () => {
     const { layer, counts } = shadowing({ credentials: 'forward' })
     await serve(layer, sending(), withToken())
 
@@ -369,7 +369,7 @@ describe('goes to the primary alone', () => {
     expect([own.pairs, own.held()]).toEqual([[], [0, 0]])
   })
 
-  test('a body that is read before it is sent, and whose client leaves, once', async () => {
+  test('a buffered request whose client leaves is counted as dropped once', async () => {
     const { layer, counts } = shadowing()
     const { promise, reject } = Promise.withResolvers<readonly Buffer[]>()
     const body: RequestBody = { ...streaming(), replayable: true, read: () => promise }
@@ -421,7 +421,7 @@ describe('what bounds copies', () => {
     expect(counts).toMatchObject({ sent: 1, pairs: 0, outcomes: { '2xx': 1 } })
   })
 
-  test('as many as may are under way, and the next are dropped', async () => {
+  test('copies beyond shadow.concurrency are dropped', async () => {
     const ends: (() => void)[] = []
     const send = sending(() => new Promise((resolve) => ends.push(() => resolve(sendResponse()))))
     const { layer, counts, held } = shadowing({ concurrency: 2, send })
@@ -455,7 +455,7 @@ describe('what bounds copies', () => {
     expect(pairs).toMatchObject([{ candidate: { status: 200, failure: null, body } }])
   })
 
-  test('a response that is far ahead of that of the primary waits for it', async () => {
+  test('a response of the candidate that is far ahead waits for that of the primary', async () => {
     const bounds = { maxBody: 10_000 * kib, maxBytes: 100_000 * kib }
     const { primary: slow, candidate: fast, text, pairs } = await openStreams(bounds)
 
@@ -473,7 +473,7 @@ describe('what bounds copies', () => {
     expect(pairs[0]?.candidate.body).toEqual(pairs[0]?.primary.body)
   })
 
-  test('a response that waits for that of the primary, and is cut when that ends, makes one pair', async () => {
+  test("a response that is cut at the end of the primary's makes one pair", async () => {
     const { primary: slow, candidate: fast, text, pairs, counts, errors } = await openStreams()
 
     fast.push(65)
@@ -545,14 +545,14 @@ describe('the fields of a copy', () => {
   }
   const forwarding = createShadowFields({ ...options, credentials: 'forward' })
 
-  test('are none that are credentials, unless credentials are forwarded', () => {
+  test('a copy has no credential fields, unless credentials are forwarded', () => {
     const fields = ['Accept', 'a', ...credentials.flatMap((name) => [name, 'secret']), 'Via', '1.1 x']
 
     expect(createShadowFields(options)(fields)).toEqual(['Accept', 'a', 'Via', '1.1 x', ...marked])
     expect(forwarding(fields)).toEqual([...fields, ...marked])
   })
 
-  test('are all others as they came, in their order and as often, with what names a request', () => {
+  test('a copy has all other fields in their order, with the request id', () => {
     const names = ['accept', 'Accept', 'X-Request-Id', 'Idempotency-Key', 'X_Idempotency_Key', 'x_transaction_key']
     const fields = [...names, 'X-Transaction-Key'].flatMap((name, at) => [name, `${at}`])
 
@@ -566,7 +566,7 @@ describe('the fields of a copy', () => {
     expect(createMarkerRemover('X-Shadow')(fields)).toEqual(['A', '1', 'B', '2'])
   })
 
-  test('are the same list without the marker', () => {
+  test('fields without the marker stay the same list', () => {
     const fields = ['A', 'X-Shadow', 'X-Shadows', '1']
 
     expect(createMarkerRemover('X-Shadow')(fields)).toBe(fields)
@@ -613,7 +613,7 @@ describe('requests that the primary gets twice, in place of a copy, so that its 
     await pass()
   }
 
-  test('go to the primary with all fields and the marker, not to the candidate, and are counted apart', async () => {
+  test('a repeat goes to the primary with all fields and the marker, and is counted apart', async () => {
     const { layer, copies, copied, repeated, counted, learned } = repeating()
 
     await exchangeOne(layer, '?access_token=a')
@@ -625,7 +625,7 @@ describe('requests that the primary gets twice, in place of a copy, so that its 
     expect(copies.report()).toMatchObject({ sent: 0, pairs: 0, repeated: 1, underWay: 0, outcomes: { '2xx': 0 } })
   })
 
-  test('go out when a time in seconds is another, and not before', async () => {
+  test('a repeat is sent after 1.1 s, so that times in whole seconds differ', async () => {
     const { layer, repeated, held } = repeating()
     await serve(layer, responding('once'))
     await pass(waitMs - 1)
@@ -635,7 +635,7 @@ describe('requests that the primary gets twice, in place of a copy, so that its 
     expect([...before, repeated.length, held()[0]]).toEqual([0, 1, 1, 0])
   })
 
-  test('do not count when the primary was never sent the first', async () => {
+  test('a repeat is dropped if the primary never got the first request', async () => {
     const { layer, counted } = repeating()
     await layer(reject)(fakeExchange({ fields })).catch(() => {})
     await pass()
@@ -643,7 +643,7 @@ describe('requests that the primary gets twice, in place of a copy, so that its 
     expect(counted).toEqual([])
   })
 
-  test('are four at most that are on their way or wait, however many requests come at once', async () => {
+  test('at most four repeats wait or are in flight', async () => {
     const { layer, copies, repeated } = repeating(never)
     await Promise.all(Array.from({ length: 9 }, () => serve(layer, responding('once'), fakeExchange({ fields }))))
     await pass()
@@ -651,7 +651,7 @@ describe('requests that the primary gets twice, in place of a copy, so that its 
     expect([repeated.length, copies.repeating()]).toEqual([4, 4])
   })
 
-  test('share the bounds of copies, and end with the process', async () => {
+  test('repeats share the bounds of copies, and end with the process', async () => {
     const { layer, copies, repeated } = repeating(never, { concurrency: 1 })
 
     await exchangeOne(layer)
@@ -663,7 +663,7 @@ describe('requests that the primary gets twice, in place of a copy, so that its 
     expect([repeated[0]?.aborted?.kind, copies.report().underWay]).toEqual(['overloaded', 0])
   })
 
-  test('that fail are pairs too, which teach nothing, and say nothing of the candidate', async () => {
+  test('failed repeats teach nothing, and count as no failure of the candidate', async () => {
     const { layer, copies, learned } = repeating(failing('reset-before-headers'))
     for (let n = 0; n < 6; n++) await exchangeOne(layer)
 
@@ -671,7 +671,7 @@ describe('requests that the primary gets twice, in place of a copy, so that its 
     expect([copies.backoff.take(), copies.backoff.take()]).toEqual([true, true])
   })
 
-  test('that are not taken are copies', async () => {
+  test('a request that is not repeated is copied', async () => {
     const { layer, repeated, learned, pairs } = repeating(undefined, { isTaken: false })
     await exchangeOne(layer)
 

@@ -26,7 +26,7 @@ const sideOf = async (exchange: Exchange, more: Partial<SideOptions> = {}): Prom
 }
 
 describe('the side of a request', () => {
-  test('is that of the bucket of its client, whatever its address and its fields are', async () => {
+  test('the bucket of the client decides the side, whatever its address and its fields are', async () => {
     for (const id of Array.from({ length: 50 }, (_, index) => `bank-${index}`)) {
       const [one, other] = [exchangeOf(id, '192.0.2.1'), exchangeOf(id, '2001:db8::1')]
       other.fields = ['X-Upstream-Side', 'candidate', 'X-Upstream-Side', 'primary']
@@ -36,7 +36,7 @@ describe('the side of a request', () => {
     }
   })
 
-  test('is that of its address where no client is known: of the network in IPv6', async () => {
+  test('without a client, the address decides the side, in IPv6 the network', async () => {
     const sideOfAddress = (address: string) => sideOf(exchangeOf(null, address), { share: 0.5 })
     const sides = await Promise.all(
       Array.from({ length: 64 }, (_, index) =>
@@ -82,7 +82,7 @@ describe('the response field', () => {
     expect(exchange.addedResponseFields).toEqual(added)
   })
 
-  test('is there only if it is asked for', async () => {
+  test('the field of the side is added only with expose', async () => {
     const exchange = exchangeOf('bank-a')
     const response = { ...fakeResponse(), fields: ['ETag', '"1"'] }
 
@@ -90,7 +90,7 @@ describe('the response field', () => {
     expect(exchange.addedResponseFields).toBeNull()
   })
 
-  test('is on an error of the gateway too', async () => {
+  test('the field of the side is on errors of the gateway too', async () => {
     const exchange = exchangeOf('bank-a')
     const next = fakeNext(() => Promise.reject(new GatewayError('headers-timeout')))
     await expect(exposing(next)(exchange)).rejects.toThrow('headers-timeout')
@@ -121,7 +121,7 @@ describe('the bucket of a client', () => {
     owners.map((owner) => clientBucket(group, owner))
   const steps = Array.from({ length: 21 }, (_, step) => step / 20)
 
-  test('each share of a hundredth of a percent is so many buckets, whatever its fraction is in binary', () => {
+  test('each hundredth of a percent is one bucket, despite binary fractions', () => {
     const counts = Array.from({ length: bucketCount + 1 }, (_, count) => bucketsOfShare(count / 100 / 100))
 
     expect(counts).toEqual(counts.map((_, index) => index))
@@ -144,7 +144,7 @@ describe('the bucket of a client', () => {
     }
   })
 
-  test('groups are told apart: of the first tenth in one, about a tenth is in that of another', () => {
+  test('buckets of groups are independent: a tenth of the first tenth is in that of another group', () => {
     const ids = owners.map(([id]) => id as RequestOwner)
     const [risk, market] = [bucketsOf(ids, 'risk'), bucketsOf(ids, 'market')]
     const inBoth = risk.filter((bucket, index) => bucket < 1000 && (market[index] ?? 0) < 1000).length
@@ -155,7 +155,7 @@ describe('the bucket of a client', () => {
 
   // Another number would move the clients of gateways that run. So does OpenSSL count them:
   // printf 'id bank-a' | openssl dgst -sha256 -hmac 'lender-gateway: the side of a client of risk'
-  test('is a constant of the program', () => {
+  test('the bucket of a client is a constant of the program', () => {
     const ofBankA = groups.map((group) => clientBucket(group, { client: 'bank-a' }))
 
     expect(ofBankA).toEqual([6725, 8203, 409, 5657, 5957, 6369, 9914, 8256])
@@ -163,7 +163,7 @@ describe('the bucket of a client', () => {
     expect(clientBucket('risk', { address: '2001:db8:0:1:/64' })).toBe(6269)
   })
 
-  test('is remembered as it is, with more owners than there is room for, and names like addresses', () => {
+  test('buckets stay correct with more owners than the memory holds, and names like addresses', () => {
     const findBucket = getBucketMemory('leads')
     const addresses = Array.from({ length: 6000 }, (_, index) => `10.0.${index >> 8}.${index & 255}`)
     const named = addresses.map((text, index) => (index % 2 === 0 ? { client: text } : { address: text }))

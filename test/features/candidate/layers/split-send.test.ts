@@ -41,7 +41,7 @@ describe.each([true, false])('with fallback %s', (fallback) => {
     expect([primary.calls, candidate.calls]).toEqual([2, 1])
   })
 
-  test('what fails at the primary never goes to the candidate', async () => {
+  test('a request that fails at the primary never goes to the candidate', async () => {
     const failed = new GatewayError('connect-failed')
     const { send, candidate } = split(responding, { fallback, primary: failing(failed) })
     await expect(send(exchangeOn('primary'))).rejects.toBe(failed)
@@ -61,7 +61,7 @@ describe.each<[string, Handler]>([
   ['connecting takes too long', failing(new GatewayError('connect-timeout'))],
   ['its certificate is not good', failing(new GatewayError('tls-failed'))],
 ])('what the candidate could not be sent, since %s', (_, candidate) => {
-  test('goes to the primary, once, also of a POST', async () => {
+  test('a request that was not sent to the candidate goes to the primary once, a POST too', async () => {
     for (const operation of ['market.insights', 'risk.asset-valuation'] as const) {
       const { send, primary } = split(candidate)
       const exchange = exchangeOn('candidate', operation)
@@ -72,7 +72,7 @@ describe.each<[string, Handler]>([
     }
   })
 
-  test('fails with fallback: false, and when the exchange has ended meanwhile', async () => {
+  test('an unsent request fails with fallback: false, and when its exchange has ended', async () => {
     const [without, ended] = [split(candidate, { fallback: false }), split(candidate)]
     const [failed, aborted] = [exchangeOn('candidate'), exchangeOn('candidate')]
     aborted.abort(new GatewayError('client-gone'))
@@ -102,7 +102,7 @@ describe('what the candidate may have been sent', () => {
     expect([primary.calls, exchange.attempts.fellBack]).toEqual([0, false])
   })
 
-  test('is an error of the candidate, which reaches the client', async () => {
+  test('a failed request that the candidate may have processed is an error for the client', async () => {
     const { send, primary } = split(() => Promise.resolve(fakeResponse(500)))
     await expect(send(exchangeOn('candidate'))).resolves.toMatchObject({ status: 500 })
 

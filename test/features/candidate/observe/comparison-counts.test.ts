@@ -61,7 +61,7 @@ test('a place where responses differ is one row, with its first and its last res
 })
 
 describe('the values that differ', () => {
-  test('are told apart by digests, the most frequent pair first', () => {
+  test('pairs of values are distinguished by digests, the most frequent first', () => {
     const counts = createCounts()
     compare(counts, { grade: 'A' }, { grade: 'C' })
     for (const id of ['r-1', 'r-2', 'r-3']) compare(counts, { grade: 'A' }, { grade: 'B' }, id)
@@ -70,7 +70,7 @@ describe('the values that differ', () => {
     expect(pairs?.map(({ count, requestId }) => `${requestId} ${count}`)).toEqual(['r-3 3', 'r-1 1'])
   })
 
-  test('are nowhere in the report', () => {
+  test('without examples the report holds no value', () => {
     const counts = createCounts({ fields: ['X-Owner'] })
     const secret = (text: string) =>
       shadowResponse({ name: text, list: [text] }, { fields: ['Content-Type', 'application/json', 'X-Owner', text] })
@@ -83,7 +83,7 @@ describe('the values that differ', () => {
     expect(placesOf(counts)).toContain('value /name 1')
   })
 
-  test('have other digests at another gateway', () => {
+  test('another gateway has other digests of the same values', () => {
     const [one, other] = [createCounts({}, '', 'one'), createCounts({}, '', 'other')]
     for (const counts of [one, other]) compare(counts, { grade: 'A' }, { grade: 'B' })
     const digests = [one, other].map(({ report }) => report.rows[0]?.pairs[0]?.digest)
@@ -91,7 +91,7 @@ describe('the values that differ', () => {
     expect(digests[0]).not.toBe(digests[1])
   })
 
-  test('are told where examples are asked for, and cut off; eight are told apart, and the rest counted', () => {
+  test('with examples, values are shown and cut; eight pairs are kept, and the rest is counted', () => {
     const counts = createCounts({ examples: true })
     for (let n = 1; n <= 20; n++) compare(counts, { grade: 'A' }, { grade: String.fromCharCode(66 + n).repeat(500) })
     const [row] = counts.report.rows
@@ -100,7 +100,7 @@ describe('the values that differ', () => {
     expect([row?.pairs.length, row?.otherPairs]).toEqual([8, 12])
   })
 
-  test('that are no values are always told: a status, a type, a failure', () => {
+  test('a status, a type and a failure are always shown', () => {
     const counts = createCounts()
     counts.onPair(shadowResponse({}), shadowResponse({}, { status: 503 }), request())
     counts.onPair(shadowResponse({}), shadowResponse({}, { failure: 'connect-failed', status: null }), request())
@@ -120,7 +120,7 @@ describe('the values that differ', () => {
   })
 })
 
-test('beyond the rows of the table there is one number', () => {
+test('differences beyond the rows of the table are one number', () => {
   const counts = createCounts()
   for (let n = 0; n < 300; n++) compare(counts, { [`m${n}`]: 1 }, {})
 
@@ -130,7 +130,7 @@ test('beyond the rows of the table there is one number', () => {
 /** Makes a document of sixty members, with which no other value agrees. */
 const sixty = (value: number) => Object.fromEntries(Array.from({ length: 60 }, (_, n) => [`m${n}`, value]))
 
-test('responses of which nothing agrees fill fifty rows, and one number says that there is more', () => {
+test('a response with hundreds of differences fills fifty rows, and one number counts the rest', () => {
   const counts = createCounts()
   compare(counts, sixty(1), sixty(2))
 
@@ -174,7 +174,7 @@ describe('noise', () => {
     expect(placesOf(counts)).toEqual(['type /id 1', 'type /generatedAt 1'])
   })
 
-  test('that becomes rare is none any more', () => {
+  test('noise that becomes rare is compared again', () => {
     repeat(counts, { n: 1 }, { n: 2 })
     for (let n = 0; n < 49; n++) repeat(counts, { n: 1 }, { n: 1 })
     compare(counts, { n: 1 }, { n: 2 })
@@ -186,7 +186,7 @@ describe('noise', () => {
     expect(placesOf(counts)).toEqual(['value /n 1'])
   })
 
-  test('is no status and no failure, and such a pair teaches nothing', () => {
+  test('a pair that differs in status or failure teaches no noise', () => {
     for (let n = 0; n < 9; n++)
       counts.onRepeatedPair(shadowResponse({}), shadowResponse({}, { status: 503 }), request())
 
@@ -196,7 +196,7 @@ describe('noise', () => {
   const take = (times: number, operation: ShadowedRequest['operation'] = 'market.insights') =>
     Array.from({ length: times }, () => counts.wantsRepeat(operation)).filter(Boolean).length
 
-  test('takes the first requests of an operation, and then one in a hundred', () => {
+  test('the first requests of an operation are repeated, and then one in a hundred', () => {
     expect(take(10)).toBe(10)
     for (let n = 0; n < 5; n++) repeat(counts, {}, {})
 
@@ -205,7 +205,7 @@ describe('noise', () => {
     expect(later).toBeLessThan(300)
   })
 
-  test('is given up after ten requests that went out twice and taught nothing', () => {
+  test('learning noise is given up after ten repeats that taught nothing', () => {
     const before = take(100)
     for (let n = 0; n < 10; n++) counts.onRepeat('market.insights')
 
@@ -213,7 +213,7 @@ describe('noise', () => {
     expect(take(100)).toBeLessThan(20)
   })
 
-  test('of a POST is not learned: it is compared at once', () => {
+  test('POSTs are compared at once, without learned noise', () => {
     counts.onPair(shadowResponse({ n: 1 }), shadowResponse({ n: 2 }), request('r-1', 'valuation.score'))
 
     expect([take(1000, 'valuation.score'), placesOf(counts)]).toEqual([0, ['value /n 1']])

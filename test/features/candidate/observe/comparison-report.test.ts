@@ -26,7 +26,7 @@ const compareAll = (
   return counts.report
 }
 
-test('what workers have counted is added up, and the same pair of values is one in all of them', () => {
+test('counts of workers are added up, and equal pairs of values are merged', () => {
   const one = compareAll([
     [{ grade: 'A' }, { grade: 'B' }],
     [{ grade: 'A' }, { grade: 'A' }],
@@ -50,7 +50,7 @@ test('what workers have counted is added up, and the same pair of values is one 
   expect(quantile(merged.totals[0]?.latency.primary ?? { counts: [], sumMs: 0 }, 0.5)).toBeCloseTo(9, 0)
 })
 
-test('of a pair of values that several have counted, the last request is told, whoever comes first', () => {
+test('a merged pair of values has the latest request, in any order of workers', () => {
   const pair = [[{ grade: 'A' }, { grade: 'B' }]] as const
   const before = compareAll(pair, 'digest', 'before')
   pass(1000)
@@ -60,7 +60,7 @@ test('of a pair of values that several have counted, the last request is told, w
     expect(mergeComparisonReports('digest', all).rows[0]?.pairs).toMatchObject([{ count: 2, requestId: 'last' }])
 })
 
-test('workers learn noise each by itself, and one that has ended has nothing more to learn', () => {
+test('each worker learns noise by itself, and an ended worker misses no pairs', () => {
   const counts = createCounts({ noise: true })
   const request = { operation: 'market.insights', requestId: null } as const
   counts.onRepeatedPair(shadowResponse({ n: 1 }), shadowResponse({ n: 2 }), request)
@@ -76,7 +76,7 @@ test('reports on another comparison are left out', () => {
   expect(mergeComparisonReports('now', [before, now]).rows).toEqual([])
 })
 
-test('of a worker that has ended nothing is recent', () => {
+test('an ended worker has no recent counts', () => {
   const report = compareAll([[{ n: 1 }, { n: 2 }]])
 
   expect(withoutRecentDifferences(report).rows.map(({ count, recent }) => [count, recent])).toEqual([[1, 0]])

@@ -17,13 +17,13 @@ const heapOf = async (examples: boolean): Promise<{ readonly secrets: readonly s
   return { secrets: readFileSync(secretsFile, 'utf8').trim().split('\n'), heap: readFileSync(heapFile, 'latin1') }
 }
 
-test('the memory of the process holds none', { timeout: 120_000 }, async () => {
+test('the heap of the process holds no value of a client', { timeout: 120_000 }, async () => {
   const { secrets: planted, heap } = await heapOf(false)
 
   expect([planted.length, planted.filter((secret) => heap.includes(secret))]).toEqual([40, []])
 })
 
-test('with examples it holds some: it is searched', { timeout: 120_000 }, async () => {
+test('with compare.examples the search of the heap finds values', { timeout: 120_000 }, async () => {
   const { secrets: planted, heap } = await heapOf(true)
 
   expect(planted.some((secret) => heap.includes(secret))).toBe(true)

@@ -39,7 +39,7 @@ test('values are in no report, no page, no metric and no line of the log', async
   expect(all['/status']).toContain('/people/*/name differs')
 })
 
-test('with examples they are in the report and on the page, and nowhere else', async () => {
+test('with compare.examples values are in the report and on the page, and nowhere else', async () => {
   const all = await readAll({ examples: true })
 
   const leaking = Object.entries(all).flatMap(([place, text]) => (leaksIn(text).length > 0 ? [place] : []))

@@ -81,7 +81,7 @@ test.each([
   ])
 })
 
-test('uploads that never end have no copies, and the copies of others go on', async () => {
+test('uploads that never end have no copies, and other requests are still copied', async () => {
   const begun = stage.primary().begun() + 20
   const start = `POST /valuation/score HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n`
   const unfinished = await sidesDuring('valuation', 20, async () => {

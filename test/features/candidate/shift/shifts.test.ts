@@ -60,7 +60,7 @@ const open = (risk: ShiftPlan) => {
 }
 
 describe('the file', () => {
-  test('says the share of a candidate, and a group without one has none', () => {
+  test('a candidate has the share of the file, and a group without a candidate has none', () => {
     const { shifts, state } = open(plan())
 
     expect(shifts.get('market')).toBeNull()
@@ -71,7 +71,7 @@ describe('the file', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  test('with another candidate forgets what was said of the one before, and leaves no timer', () => {
+  test('another candidate in the file ends the commands for the earlier one, and leaves no timer', () => {
     const { shifts, share, tell, edit } = open(stepped())
     tell(to(0.5, 60))
     edit(plan({ digest: 'b' }))
@@ -81,7 +81,7 @@ describe('the file', () => {
     expect([other, shifts.all, vi.getTimerCount()]).toEqual([0.05, [], 0])
   })
 
-  test('that is read again with the same candidate changes nothing', () => {
+  test('a reload with the same candidate changes nothing', () => {
     const { shifts, state, tell } = open(stepped())
     pass(16)
     tell(to(0.5, 60))
@@ -93,7 +93,7 @@ describe('the file', () => {
     expect(state()).toEqual(before)
   })
 
-  test('says how it will stand with the plans of the next file, and changes nothing yet', () => {
+  test('prepare() returns the states under the next file, and changes nothing', () => {
     const { shifts, share, tell } = open(plan())
     tell(to(0.5, 60))
 
@@ -153,7 +153,7 @@ describe('the share by and by', () => {
     expect(play(open(risk), story)).toEqual(shares)
   })
 
-  test('is no other when the wall clock jumps', () => {
+  test('a jump of the wall clock does not change the share', () => {
     const { share } = open(stepped())
 
     vi.setSystemTime(start + day * minute)
@@ -200,7 +200,7 @@ describe('the state, in words, and the news', () => {
     expect(gateway.news).toEqual(news)
   })
 
-  test('there is no timer where nothing is due', () => {
+  test('no timer runs while nothing is due', () => {
     for (const story of [[46], [takeBack], [abort]] satisfies readonly Story[]) play(open(stepped()), story)
 
     expect(vi.getTimerCount()).toBe(0)
@@ -225,7 +225,7 @@ test.each<[string, ShiftCommand, object]>([
   expect(state()).toMatchObject(expected)
 })
 
-test('an order that is undone leaves what held before, with the time that it has left', () => {
+test('an undone command restores the earlier override, with the time that it has left', () => {
   const { state, share, tell, command } = open(plan())
   tell(to(0.25, 60))
   pass(20)
@@ -238,7 +238,7 @@ test('an order that is undone leaves what held before, with the time that it has
   expect(share()).toBe(0.05)
 })
 
-test('an order that is undone leaves what has come since, also where it held at once', () => {
+test('an undone command leaves later changes, also if it was an abort', () => {
   const [one, other] = [open(plan()), open(plan())]
 
   const aborted = one.command(abort)
@@ -253,11 +253,11 @@ test('an order that is undone leaves what has come since, also where it held at 
   expect(other.state()).toMatchObject({ share: 0, cause: 'guard' })
 })
 
-test('an order for a group without a candidate is a defect of the caller', () => {
+test('a command for a group without a candidate throws', () => {
   expect(() => open(plan()).shifts.command('market', to(0.5, 1), words)).toThrow('market has no candidate')
 })
 
-test('a takeback says whether there was something to take back', () => {
+test('takeBack() returns whether the candidate was not stopped before', () => {
   const { shifts, tell, takeBack } = open(plan())
   tell(abort)
   const aborted = takeBack()
@@ -266,7 +266,7 @@ test('a takeback says whether there was something to take back', () => {
   expect([aborted, takeBack(), takeBack(), shifts.takeBack('market', 'it fails')]).toEqual([false, true, false, false])
 })
 
-test('a takeback ends with another candidate in the file, and with the same one after it', () => {
+test('a takeback ends with another candidate in the file, and stays ended when the first one is back', () => {
   const { share, edit, takeBack } = open(plan())
   takeBack()
   edit(plan({ digest: 'b' }))
@@ -276,7 +276,7 @@ test('a takeback ends with another candidate in the file, and with the same one 
   expect([other, share()]).toEqual([0.05, 0.05])
 })
 
-test('a takeback holds again when a rollback brings its candidate back, also in the view before', () => {
+test('a takeback holds again when a rollback restores its candidate, already in the prepared view', () => {
   const { shifts, state, edit, takeBack } = open(plan())
   takeBack()
   edit(plan({ digest: 'b' }))
@@ -320,7 +320,7 @@ describe('a rollback to a candidate', () => {
     expect(rollBack(gateway, gateway.keep())).toMatchObject(anew)
   })
 
-  test('that waits for what is kept elsewhere begins its steps anew when that is known', () => {
+  test('a rollback that waits for the record in Redis restarts its steps when the record is read', () => {
     const gateway = open(stepped())
     pass(46)
     const left = gateway.keep()
@@ -334,7 +334,7 @@ describe('a rollback to a candidate', () => {
     expect(gateway.toKeep().revision).not.toBe(revision)
   })
 
-  test('goes on with what another gateway has begun anew since', () => {
+  test('a rollback continues the steps that another gateway has restarted', () => {
     const [gateway, other] = [open(stepped()), open(stepped())]
     pass(46)
     rollBack(other, gateway.keep())
@@ -365,7 +365,7 @@ describe('a rollback to a candidate', () => {
     })
   })
 
-  test('leaves the end of a stop that what is kept elsewhere has learned of', () => {
+  test('a rollback leaves a stop ended that another gateway has ended in Redis', () => {
     const gateway = open(stepped())
     gateway.takeBack()
     const { record, ageMs } = gateway.keep()
@@ -396,7 +396,7 @@ describe('no client goes back', () => {
     more: fc.double({ min: 0, max: 1, noNaN: true }),
   })
 
-  test('whatever happens to steps, unless an operator or the guard says so', () => {
+  test('no client moves back during steps, unless an operator or the guard decides so', () => {
     fc.assert(
       fc.property(fc.array(anyEvent, { maxLength: 30 }), (history) => {
         const gateway = open(stepped())
@@ -424,7 +424,7 @@ describe('an order that is not in effect yet', () => {
   const paused = { leftMs: null, by: 'another', reason: null, since: start }
   const stop = { cause: 'guard', by: null, reason: 'it fails', since: start } as const
 
-  test('holds here, and is kept elsewhere when it is confirmed', () => {
+  test('a pending command holds here at once, and is written to Redis when confirmed', () => {
     const { share, command, toKeep } = open(plan())
 
     const pending = command(half)
@@ -436,7 +436,7 @@ describe('an order that is not in effect yet', () => {
     expect(toKeep()).toMatchObject({ record: { override: { share: 0.5 } }, revision: 1 })
   })
 
-  test('is kept elsewhere at once where it is an abort, and undone there too', () => {
+  test('an abort is written to Redis at once, and so is its undo', () => {
     const gateway = open(plan())
 
     const aborted = gateway.command(abort)
@@ -448,7 +448,7 @@ describe('an order that is not in effect yet', () => {
     expect([gateway.share(), gateway.toKeep().record.stop]).toEqual([0.05, null])
   })
 
-  test('is undone whatever another gateway has said meanwhile, which stays', () => {
+  test('an undone command leaves the command of another gateway in effect', () => {
     const gateway = open(stepped())
 
     const pending = gateway.command(half)
@@ -461,7 +461,7 @@ describe('an order that is not in effect yet', () => {
     expect(gateway.toKeep().record.override).toBeNull()
   })
 
-  test('comes after a takeback of another gateway that it did not know', () => {
+  test('a pending command gives way to a takeback by another gateway that it did not know', () => {
     const gateway = open(plan())
     const pending = gateway.command(half)
     takeUp(gateway, { stop })
@@ -471,7 +471,7 @@ describe('an order that is not in effect yet', () => {
     expect([gateway.toKeep().record.override, gateway.news]).toEqual([null, ['risk taken up 0']])
   })
 
-  test('goes before a takeback that it knew', () => {
+  test('a pending command overrides a takeback that it knew', () => {
     const gateway = open(plan())
     takeUp(gateway, { stop })
     const pending = gateway.command(half)

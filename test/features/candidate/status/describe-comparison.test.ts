@@ -42,7 +42,7 @@ const compared = (all: number, equal: number, rows: readonly DifferenceView[] = 
   ...{ compared: all, equal, operations: [operation()], rows, ways: rows.length, others },
 })
 
-test('the verdict says how many are equal, and what differs with its values where they are told', () => {
+test('the verdict has the share of equal responses, and the differences with shown values', () => {
   const grade = difference('/grade', 9, { pairs: [pair('A', 'B', 7), pair('A', 'C', 2)] })
   const untold = difference('/grade', 1, { pairs: [pair(null, null, 1)] })
 
@@ -52,7 +52,7 @@ test('the verdict says how many are equal, and what differs with its values wher
   expect(describeComparison(compared(10, 9, [untold]))).toBe('10 compared, 90 % equal; /grade differs in 1')
 })
 
-test('it names three places, and how many more there are', () => {
+test('the verdict names three places, and the number of further ones', () => {
   const rows = ['/a', '/b', '/c', '/d'].map((pointer) => difference(pointer, 1))
 
   expect(describeComparison(compared(4, 0, rows))).toMatch(/, \/c differs in 1, and 1 more difference$/)
@@ -60,14 +60,14 @@ test('it names three places, and how many more there are', () => {
   expect(describeComparison(compared(5, 0, rows, 100))).toMatch(/, and many more differences$/)
 })
 
-test('it names the operations where there are several', () => {
+test('the verdict names the operations where several differ', () => {
   const rows = [difference('/a', 2), difference('/a', 1, { operation: 'valuation.score' })]
 
   const words = '3 compared, none equal; market.insights /a differs in 2, valuation.score /a differs in 1'
   expect(describeComparison(compared(3, 0, rows))).toBe(words)
 })
 
-test('it says what was not compared, and why', () => {
+test('the verdict says how many responses were not compared, and why', () => {
   const uncompared = { ...zeroUncompared, learning: 30, 'too-large': 1 }
   const view = { ...compared(100, 100), operations: [1, 2].map(() => operation({ uncompared, noisePairs: 5 })) }
 
@@ -78,7 +78,7 @@ test('it says what was not compared, and why', () => {
   expect(describeComparison(compared(0, 0))).toBe('nothing was compared yet')
 })
 
-test('it says that noise is learned first, and how far that is', () => {
+test('the verdict says how far noise is learned', () => {
   const describeNone = (more: Parameters<typeof operation>[0]) =>
     describeComparison({ ...compared(0, 0), operations: [operation(more)] })
   const uncompared = { ...zeroUncompared, learning: 3 }

@@ -49,7 +49,7 @@ test('each side has its own stored response', async () => {
   expect([getsOf(primary), getsOf(candidate)]).toEqual([1, 1])
 })
 
-test('what the primary has served for a client of the candidate is stored for neither', async () => {
+test('a response of the primary to a client of the candidate is not stored', async () => {
   const { primary } = await stored()
   const { get } = await boot(primary.url, 'http://127.0.0.1:1')
   const responses = [await get(there), await get(there), await get(here)]
@@ -58,7 +58,7 @@ test('what the primary has served for a client of the candidate is stored for ne
   expect(getsOf(primary)).toBe(3)
 })
 
-test('a POST that names a resource makes it stale on both sides', async () => {
+test('a POST invalidates its resource on both sides', async () => {
   const { primary, candidate } = await stored()
   const valuation = await httpUpstream((_, response) => response.writeHead(201, { Location: '/market/insights' }).end())
   const { get, port } = await boot(primary.url, candidate.url, {}, valuation.url)

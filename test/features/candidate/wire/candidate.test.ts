@@ -28,7 +28,7 @@ const reload = async (live: LiveGateway, upstreams: object): Promise<void> => {
 
 const healthCheck = { path: '/health', interval: '100ms', unhealthyAfter: 1 }
 
-test('it gets its health checks, and no request of a client; where it is down, the primary serves', async () => {
+test('a candidate with a share of 0 gets health checks and no request; when it is down, the primary serves', async () => {
   const [primary, candidate] = [await httpUpstream(), await httpUpstream()]
   const onBothSides = await httpUpstream(({ url }, response) => {
     response.writeHead(url === '/candidate' ? 500 : 200).end()
@@ -63,7 +63,7 @@ test('it gets its health checks, and no request of a client; where it is down, t
   expect((await fetch(`${live.url}/inventory/sync`, { method: 'POST' })).status).toBe(200)
 })
 
-test('an edit brings it, changes the sides around, and promotes it; each is probed as its side says', async () => {
+test('edits add, swap and promote a candidate, and each side is probed by its own health check', async () => {
   const [one, other] = [await httpUpstream(), await httpUpstream()]
   const sides = (first: string, second: string | null) => ({
     market: {
@@ -90,7 +90,7 @@ test('an edit brings it, changes the sides around, and promotes it; each is prob
   await expect.poll(other.connections).toBe(0)
 })
 
-test('its breaker is carried over an edit of something else, and over none of its rules or endpoints', async () => {
+test("the candidate's breaker survives an edit of another key, and not of its rules or endpoints", async () => {
   const settings = (url: string, weight: number, circuitBreaker: object) => ({
     market: { endpoints: ['sandbox'], candidate: { endpoints: [{ url, weight }], circuitBreaker } },
   })
@@ -109,7 +109,7 @@ test('its breaker is carried over an edit of something else, and over none of it
   expect((await market(live)).breaker).toBeNull()
 })
 
-test('what a process that probes finds of the candidate holds for the candidate of another process', async () => {
+test('the health of a candidate, found by one process, holds in another', async () => {
   const url = `http://127.0.0.1:${await freePort()}`
   const { market } = testConfig({
     upstreams: { market: { endpoints: [url], healthCheck, candidate: { endpoints: [url] } } },
@@ -134,7 +134,7 @@ test('what a process that probes finds of the candidate holds for the candidate 
   expect(primary.health.down).toBeNull()
 })
 
-test('an edit whose candidate is not there is rejected at its key, unless it is forced or leaves the candidate', async () => {
+test('an edit whose new candidate does not respond is rejected at its key, unless forced', async () => {
   const connecting = { reload: { watch: false, preflight: 'connect' } }
   const live = await bootLiveGateway(connecting)
   const order = (candidate: string, balance: string, query = '') => {

@@ -38,7 +38,7 @@ const compared = async (live: LiveGateway, pairs: number): Promise<ComparisonVie
   return comparisonOf(live)
 }
 
-test('a defect is told with its place and the request, and without values; the rules leave out what they ignore', async () => {
+test('a difference is reported with its place and request id, without values, and ignored places are not', async () => {
   const of = (grade: string, at: number, rate: number, ids: readonly number[]) =>
     json(
       { grade, meta: { at }, rate, items: ids.map((id) => ({ id, name: `n${id}`, at })) },
@@ -66,7 +66,7 @@ test('a defect is told with its place and the request, and without values; the r
   expect(count('uncompared_total', { reason: 'primary-failed' })).toBe(0)
 })
 
-test('a reload that leaves what is compared as it is keeps the report, and others begin anew', async () => {
+test('a reload with the same sides and rules keeps the counts, and any other restarts them', async () => {
   const { live, settings, get, reload } = await boot(json({ grade: 'A' }), json({ grade: 'B' }))
   await get()
   const before = await compared(live, 1)
@@ -87,7 +87,7 @@ test('a reload that leaves what is compared as it is keeps the report, and other
   expect((await compared(live, 1)).verdict).toBe('1 compared, none equal; /grade differs in 1 (A→B 1)')
 })
 
-test('what is compared has all its series from the start, and nothing else has any', async () => {
+test('a compared operation has all its series from the start, and others have none', async () => {
   const upstream = (shadow: object) => ({
     endpoints: ['http://127.0.0.1:1'],
     candidate: { endpoints: ['http://127.0.0.1:2'], shadow },

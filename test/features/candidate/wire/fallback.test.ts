@@ -62,7 +62,7 @@ test('a candidate that cannot be connected to has each request served by the pri
   })
 })
 
-test('so has an upload of unknown length, whole', async () => {
+test('the primary serves an upload of unknown length whole when the candidate cannot be connected to', async () => {
   const body = Buffer.alloc(300_000, 'x')
   expect(await ask({ ...post, body, chunkBytes: 10_000 })).toBe('200 primary')
 

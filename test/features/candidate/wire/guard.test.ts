@@ -13,7 +13,7 @@ const pace = { pauseMs: 300 }
 
 const isTakenBack = ({ lines }: LiveGateway): boolean => lines.some(({ msg }) => msg === 'shift taken back')
 
-test('one that responds with 500 is taken back, and stays so over a reload of something else and a rollback', async () => {
+test('a candidate that responds with 500 is taken back, and stays so over a reload of another key and a rollback', async () => {
   const primary = await openResponding(respondings.well)
   const endpoints = [await openResponding(respondings['with 500'])]
   const settings = (share: string, more: object = {}) => ({
@@ -44,7 +44,7 @@ test('one that responds with 500 is taken back, and stays so over a reload of so
   expect(await readShift(live)).toMatchObject(takenBack)
 })
 
-test('one whose responses break the contract is taken back where it is enforced, and no client has failed for a stored one', async () => {
+test('a candidate that breaks an enforced contract is taken back, and clients get stored responses meanwhile', async () => {
   const get = { responses: { 200: { description: 'insights', content: { 'application/json': {} } } } }
   const { openapi, info } = sampleContract
   const file = contractFile({ openapi, info, paths: { '/market/insights': { get } } })

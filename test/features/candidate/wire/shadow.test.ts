@@ -59,7 +59,7 @@ test('each GET goes to both as it came, and no POST goes to the candidate', asyn
   expect(fieldsOf(copy)).toContainEqual(['host', new URL(candidate.url).host])
 })
 
-test('what says who the client is does not arrive by itself, beside what the gateway sets', async () => {
+test('a copy has only the identity fields that the gateway sets', async () => {
   const [primary, candidate] = [await httpUpstream(), await httpUpstream()]
   const request = { set: { 'X-Upstream-Token': 'of-the-gateway' } }
   const live = await boot(

@@ -18,7 +18,7 @@ const bodySchema = (bodies: readonly unknown[], options = {}) => {
   return requestBody?.content?.['application/json']?.schema ?? {}
 }
 
-test('a draft holds those of the nine that were seen, and says which were not', () => {
+test('a draft has the operations that were seen, and names the others', () => {
   const learner = createLearner(learnerOptions)
   const request = requestOf({ contentType: null, query: '?region=north&limit=5' })
   for (let i = 0; i < 12; i++) learner.observeRequest('market.insights', request)
@@ -54,7 +54,7 @@ test('a draft holds those of the nine that were seen, and says which were not', 
   })
 })
 
-test('nothing learned makes a document without paths', () => {
+test('a draft of nothing has no paths', () => {
   expect(renderDraft(createLearner(learnerOptions).report)).toMatchObject({ openapi: '3.1.0', paths: {} })
 })
 
@@ -108,7 +108,7 @@ test('orders of magnitude, numbers beyond a double and members that are not name
   expect(JSON.stringify(bodySchema([{ id: 1 }]))).not.toContain('additionalProperties')
 })
 
-test('of a map keyed by ids no id is told', () => {
+test('a draft shows no id of a map keyed by ids', () => {
   expect(JSON.stringify(bodySchema(offers))).not.toContain('offer-')
 })
 
@@ -156,7 +156,7 @@ test.each<[string, readonly string[], object]>([
   expect(draftOf([one, ...others].map((query) => ({ query }))).parameters).toMatchObject([parameter])
 })
 
-test('content types that are not told apart are allowed, as one', () => {
+test('content types beyond the limit are one entry', () => {
   const types = ['application/json; charset=utf-8', 'nonsense', null]
 
   expect(draftOf(types.map((contentType) => ({ contentType }))).requestBody).toMatchObject({
@@ -175,7 +175,7 @@ test('a body that was not read is a gap', () => {
   })
 })
 
-test('names that an object inherits are not told', () => {
+test('names that every object inherits are not in a draft', () => {
   const schema = bodySchema([JSON.parse('{"__proto__":1,"toString":1,"constructor":1,"id":1}')])
 
   expect([Object.keys(schema.properties ?? {}), compileSchema(schema)({ id: 1 })]).toEqual([['id'], true])

@@ -44,7 +44,7 @@ test('a huge body of one operation leaves what is known of another', () => {
   expect(measureShapes([shapeOf(learner, 'inventory.sync')]).shapes).toBeLessThanOrEqual(4096)
 })
 
-test('what was forgotten stays forgotten, and the draft accepts what it was learned from', () => {
+test('forgotten levels stay forgotten, and the draft accepts the learned messages', () => {
   const learner = createLearner(learnerOptions)
   const trees = [tree(20, 4, 1), tree(3, 4, 'text'), tree(3, 4, null), tree(1, 50, [])]
   const bodies = [...trees, { m0: 1 }, { m0: [[tree(9, 4, 1)]] }]

@@ -64,7 +64,7 @@ const fewMessages = fc.array(
   { maxLength: 20, size: 'max' },
 )
 
-test('the order in which reports are merged plays no part, also past the bounds', { timeout: 120_000 }, () => {
+test('reports merge in any order, also beyond the bounds', { timeout: 120_000 }, () => {
   fc.assert(
     fc.property(messages, messages, messages, (...parts) => {
       const [a, b, c] = parts.map(learn)
@@ -123,7 +123,7 @@ const byHash = (value: unknown): unknown => {
   return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, byHash(each)]))
 }
 
-test('a learner that takes over what another has learned knows what a merge knows, and goes on', () => {
+test('a learner that adopts a report equals a merge, and continues to learn', () => {
   fc.assert(
     fc.property(fewMessages, fewMessages, fewMessages, (first, second, third) => {
       const learner = createLearner(learnerOptions)
@@ -140,7 +140,7 @@ test('a learner that takes over what another has learned knows what a merge know
   )
 })
 
-test('what is taken over again and again stays within the bounds of one learner', () => {
+test('repeated adoption stays within the bounds of one learner', () => {
   const wide = (prefix: string, depth: number): object =>
     Object.fromEntries(
       Array.from({ length: 12 }, (_, i) => [`${prefix}${i}`, depth === 0 ? i : wide(prefix, depth - 1)]),

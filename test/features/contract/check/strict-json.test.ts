@@ -13,7 +13,7 @@ test.each([
   expect(texts.map(parse)).toEqual(texts.map(() => ({ fault })))
 })
 
-test('bytes that are no UTF-8 are none: readers replace them in different ways', () => {
+test('bytes that are not UTF-8 are rejected: readers replace them in different ways', () => {
   expect(parseStrictJson(Buffer.from('{"a":"\xff"}', 'latin1'))).toEqual({ fault: 'not-utf8' })
 })
 
@@ -29,7 +29,7 @@ test.each([
   expect(parse(text)).toEqual({ value: JSON.parse(text) })
 })
 
-test('what JSON.stringify writes is parsed, and with a member twice it is not', () => {
+test('output of JSON.stringify is parsed, and rejected with a member twice', () => {
   fc.assert(
     fc.property(fc.dictionary(fc.string({ unit: 'grapheme' }), fc.jsonValue()), fc.jsonValue(), (object, other) => {
       const text = JSON.stringify(object)

@@ -20,7 +20,7 @@ const tree = {
 }
 
 describe('a schema that refers to itself in several branches', () => {
-  test('is left after a bounded number of steps, which are there again for the next value', () => {
+  test('a recursive schema is given up after a bounded number of steps, and the next value has new steps', () => {
     const validators = validatorsOf(ref, { Node: tree })
     const nested = listOf(40, () => 'and').reduce<object>((value, op) => ({ op, args: [value] }), { op: 'other' })
     const kept = { op: 'and', args: [{ op: 'or', args: [{ op: 'not' }, { op: 'not' }] }] }
@@ -62,7 +62,7 @@ describe('unique items take steps', () => {
     expect([rules(wrapped(items, 95)), rules(wrapped(items, 1))]).toEqual([['complexity'], []])
   })
 
-  test('and lists of a few digits are far from too many', () => {
+  test('short lists of unique items take few steps', () => {
     const digits = { type: 'array', uniqueItems: true, items: { type: 'integer' } }
     const lists = listOf(40_000, (i) => [...String(1_000_000 + i)].map((digit, at) => at * 10 + +digit))
 
@@ -215,7 +215,7 @@ test('no value and no name of a query or a field stands in a violation', () => {
   expectClean(violations, word)
 })
 
-test('what the contract allows is told, and a name that it does not know is not', () => {
+test('a violation shows allowed values, and no name that the contract does not have', () => {
   const body = { id: 'a', kind: 'three', either: 'b', other: true, strict: { a: 1, b: 2, other: 3 } }
   const validators = validatorsOf({ ...schema, additionalProperties: false }, {}, names)
 
@@ -243,7 +243,7 @@ test.each([
   expect(violation?.detail.length).toBeLessThanOrEqual(maxTextLength)
 })
 
-test('names of the contract that are long are cut off', () => {
+test('long names of the contract are cut', () => {
   const message = 'n'.repeat(5000)
   const value = listOf(100, () => ({ [message]: 1 }))
   const errors = value.map((_, i) => ({ instancePath: `/${i}/${message}`, keyword: 'type', params: {}, message }))

@@ -6,7 +6,7 @@ import {
 } from '../../../../src/features/contract/compile/compile-contract.ts'
 import { load, scoring } from './loading.ts'
 
-test('what many references lead to is compiled once', () => {
+test('a schema with many references is compiled once', () => {
   const names = (length: number, schema: object) =>
     Object.fromEntries(Array.from({ length }, (_, i) => [`m${i}`, schema]))
   const schemas = {

@@ -20,7 +20,7 @@ const toFile = (kind: string | undefined, text: string): string => {
   return `${document}${schemaAt}            schema:\n${schema.replace(/^/gm, ' '.repeat(14)).trimEnd()}\n${responses}${rest}`
 }
 
-test('each broken contract is told with line, column and remedy', () => {
+test('each problem of a contract has a line, a column and a remedy', () => {
   const expected = readFileSync(broken, 'utf8')
   const printed = expected
     .trimEnd()
@@ -55,7 +55,7 @@ test.each([
 const listOf = (length: number, name: string, value: object) =>
   Object.fromEntries(Array.from({ length }, (_, index) => [`${name}${index}`, value]))
 
-test('of more than a hundred problems the rest is counted, and of as many warnings', () => {
+test('problems and warnings beyond a hundred are counted', () => {
   const { problems } = load({ openapi: '3.1.1', paths: listOf(150, '/pets/', {}) })
   const { problems: none, warnings } = load(scoring({ properties: listOf(120, 'p', { format: 'moon-phase' }) }))
 

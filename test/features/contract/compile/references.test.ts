@@ -234,7 +234,7 @@ describe('a mistake in another file', () => {
     },
   )
 
-  test('one place leads to it and another does not: it is an error once', () => {
+  test('a mistake that a used and an unused reference lead to is one error', () => {
     const { problems, warnings } = loadWith('parts.yaml#/Bad', { $ref: 'parts.yaml#/Bad' })
 
     expect(problems).toMatchObject([{ path: 'Bad.type' }])

@@ -12,7 +12,7 @@ test('a schema that Ajv rejects is known by its name', () => {
   expect(compile).toThrow(expect.objectContaining({ schema: 's1', message: expect.stringContaining('"unknown"') }))
 })
 
-test('what Ajv alone rejects is told at the schema', () => {
+test('a problem that only Ajv finds is reported at the schema', () => {
   vi.mocked(compileSchemas).mockImplementation(() => {
     throw new SchemaFault('s0', new RangeError('Maximum call stack size exceeded'))
   })

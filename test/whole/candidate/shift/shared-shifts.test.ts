@@ -68,7 +68,7 @@ describe.skipIf(program.missing)('shifts that are kept in Redis', () => {
       { timeout: 20_000 },
     )
 
-  test('leave no connection behind, however often the file was edited', async () => {
+  test('edits leave no connection to Redis behind', async () => {
     const client = await createClient({ url: redis.url }).connect()
     onTestFinished(() => client.destroy())
     const connections = async () => /connected_clients:(\d+)/.exec(await client.info('clients'))?.[1]
@@ -82,7 +82,7 @@ describe.skipIf(program.missing)('shifts that are kept in Redis', () => {
     await vi.waitFor(async () => expect(await connections()).toBe('1'), { timeout: 20_000 })
   })
 
-  test('outlive a restart: a takeback, with its words and its time', async () => {
+  test('a takeback survives a restart, with its reason and time', async () => {
     const config = configOf(shared)
     const first = await start(config)
     first.shifts.takeBack('risk', 'it fails')
@@ -93,7 +93,7 @@ describe.skipIf(program.missing)('shifts that are kept in Redis', () => {
     expect((await start(config)).risk()).toEqual(before)
   })
 
-  test('outlive a restart: an order, and a pause', async () => {
+  test('an override and a pause survive a restart', async () => {
     const config = configOf(stepped)
     const first = await start(config)
     first.command({ kind: 'pause', ttlMs: null })
@@ -105,7 +105,7 @@ describe.skipIf(program.missing)('shifts that are kept in Redis', () => {
     expect((await start(config)).risk()).toMatchObject({ ...before, until: expect.any(Number) })
   })
 
-  test('hold at other gateways within a second or so, in both directions, and are told there', async () => {
+  test('a shift takes effect at other gateways within a second or so, and is logged there', async () => {
     const config = configOf(shared, 'idempotency', `, encryptionKeys: ["${Buffer.alloc(32).toString('base64')}"]`)
     const [a, b] = [await start(config), await start(config)]
 
@@ -118,7 +118,7 @@ describe.skipIf(program.missing)('shifts that are kept in Redis', () => {
     expect(a.news.at(-1)).toBe('risk taken up 0.05 null')
   })
 
-  test('begin together: a gateway that comes later has the step and what is left of it', async () => {
+  test('a gateway that starts later takes up the step and its remaining time', async () => {
     const config = configOf(stepped)
     const first = await start(config)
     first.command({ kind: 'to', share: 0.05, ttlMs: 1 })
@@ -131,7 +131,7 @@ describe.skipIf(program.missing)('shifts that are kept in Redis', () => {
     expect(Math.abs((second.risk()?.step?.nextAt ?? 0) - (first.risk()?.step?.nextAt ?? 0))).toBeLessThan(60_000)
   })
 
-  test('are those of one candidate: another one begins, and the same one after it is as it was left', async () => {
+  test('another candidate begins its own shift, and the first one resumes as it was left', async () => {
     const gateway = await start(configOf(shared))
     gateway.command({ kind: 'abort' })
     await untilKept(configOf(shared), { isStopped: true })
@@ -144,7 +144,7 @@ describe.skipIf(program.missing)('shifts that are kept in Redis', () => {
     expect(gateway.risk()).toMatchObject({ share: 0, isStopped: true, ...words })
   })
 
-  test('that are stopped stay so over an edit to where there is an older record, and that one learns of it', async () => {
+  test('a stop survives an edit to a Redis with an older record, and is written there', async () => {
     const [there, elsewhere] = [configOf(shared), configOf(shared, 'limits', '', `q${prefix}`)]
     const gateway = await start(there)
     await untilKept(there, { share: 0.05 })
@@ -160,7 +160,7 @@ describe.skipIf(program.missing)('shifts that are kept in Redis', () => {
     expect(gateway.risk()).toMatchObject({ share: 0, isStopped: true, reason: 'it fails' })
   })
 
-  test('are written again to a Redis that has lost them', async () => {
+  test('shifts are written again to a Redis that has lost them', async () => {
     const config = configOf(shared)
     const gateway = await start(config)
     gateway.command({ kind: 'abort' })
@@ -173,7 +173,7 @@ describe.skipIf(program.missing)('shifts that are kept in Redis', () => {
     expect(gateway.events).toContain('shifts cannot be kept in Redis')
   })
 
-  test('while Redis is away, a gateway that starts sends nothing to the candidate, and goes on when it is back', async () => {
+  test('a gateway that starts without Redis sends nothing to the candidate until Redis is back', async () => {
     const config = configOf(shared)
     const first = await start(config)
     first.shifts.takeBack('risk', 'it fails')
@@ -191,7 +191,7 @@ describe.skipIf(program.missing)('shifts that are kept in Redis', () => {
     expect(second.events).toContain('shift held')
   })
 
-  test('while Redis is away, an edit to another Redis waits for that one, also when the one before comes back', async () => {
+  test('an edit to another Redis that is down waits for that Redis', async () => {
     const gateway = await start(configOf(shared))
     await redis.kill()
     await vi.waitFor(() => expect(gateway.events).toContain('shifts cannot be kept in Redis'), { timeout: 20_000 })
@@ -224,7 +224,7 @@ describe.skipIf(program.missing)('shifts that are kept in Redis', () => {
       await client.set(await key(), (await read()).replace(/ \d+ /, ` ${Date.now() - 10 * hour} `))
     }
 
-    test('from before a long time without a gateway make up for one step, and for the end of an order', async () => {
+    test('an old record in Redis advances by one step, and its expired override ends', async () => {
       const config = configOf(stepped)
       await leaveAlone(await start(config), '"step":0')
       const second = await start(config)
@@ -238,7 +238,7 @@ describe.skipIf(program.missing)('shifts that are kept in Redis', () => {
       expect(third.risk()).toMatchObject({ share: 0.25, step: { reached: 3 }, until: null })
     })
 
-    test('and are none are replaced', async () => {
+    test('an invalid record in Redis is replaced', async () => {
       const config = configOf(shared)
       const first = await start(config)
       await untilWritten('"step":-1')
@@ -252,7 +252,7 @@ describe.skipIf(program.missing)('shifts that are kept in Redis', () => {
       expect(second.events).toContain('shift not understood')
     })
 
-    test('are forgotten when no gateway has had them for two weeks', async () => {
+    test('Redis expires a record that no gateway has had for two weeks', async () => {
       await start(configOf(shared))
       await untilWritten('"step":-1')
 
@@ -263,7 +263,7 @@ describe.skipIf(program.missing)('shifts that are kept in Redis', () => {
     })
   })
 
-  test('that a gateway aborts are aborted at another, and at the one that is started again', async () => {
+  test('an abort holds at other gateways, and after a restart', async () => {
     const { primary, candidate } = await sideUpstreams()
     const settings = {
       ...withCandidate(primary.url, candidate.url, { share: '100%' }),
@@ -286,7 +286,7 @@ describe.skipIf(program.missing)('shifts that are kept in Redis', () => {
     expect(await again.line(({ msg }) => msg === 'shift taken up')).toMatchObject({ cause: 'operator', share: '0%' })
   })
 
-  test('need Redis, and a candidate: without either no connection is opened', async () => {
+  test('without Redis or a candidate no connection is opened', async () => {
     const none = await start(validConfig(withRisk(shared)))
     const idle = await start(validConfig(`${sandbox}\nlimits: { redis: { url: "${redis.url}" } }\n`))
 

@@ -31,7 +31,7 @@ test('the field that names the side is the gateway’s alone: what an upstream s
   expect(interim.map(({ status, fields: early }) => [status, fieldValues(early, expose)])).toEqual([[103, []]])
 })
 
-test('a key of idempotency is the same on both sides: a client that has changed sides gets what it got', async () => {
+test('an idempotency key holds on both sides: a client that has changed sides gets its first response', async () => {
   const { primary, candidate } = await sideUpstreams()
   const settings = (own: object) => ({
     ...withCandidate(primary.url, candidate.url, own, {}, 'financing'),
@@ -52,7 +52,7 @@ test('a key of idempotency is the same on both sides: a client that has changed 
   expect([primary.requests.length, candidate.requests.length]).toEqual([1, 1])
 })
 
-test('the access log, the audit log, spans and metrics say the side, and that the primary has helped out', async () => {
+test('the access log, the audit log, spans and metrics have the side, and whether the request fell back', async () => {
   const { primary, candidate } = await sideUpstreams()
   const [audit, receiver] = [createAuditLog(onTestFinished), await spanReceiver()]
   const live = await bootLiveGateway({

@@ -138,7 +138,7 @@ const during = async (gateway: ReturnType<typeof open>, command: () => ReturnTyp
   return { ...(await commanded), inEffect: gateway.inEffect() }
 }
 
-test('an abort stops the candidate that an edit brings, while that is put into effect', async () => {
+test('an abort stops the candidate of an edit that is being put into effect', async () => {
   const gateway = open(market('5%'), market('50%'))
   const { status, body, inEffect } = await during(gateway, () => gateway.shift({ abort: true }))
 
@@ -147,7 +147,7 @@ test('an abort stops the candidate that an edit brings, while that is put into e
   expect(inEffect?.config.upstreams.market.candidate?.share).toBe(0.5)
 })
 
-test('what an edit takes away is not there for an order while that is put into effect: a candidate, an endpoint', async () => {
+test('a command for a candidate or an endpoint that an edit in progress removes is rejected', async () => {
   const promoted = open(market('5%'), { upstreams: { market: { endpoints: [one, two] } } })
   const other = open(market('5%'), market('5%', [one]))
 
@@ -159,7 +159,7 @@ test('what an edit takes away is not there for an order while that is put into e
   expect(other.overrides.endpoints.all).toEqual([])
 })
 
-test('an operation that an edit takes out of service serves for a while, when that is said while the edit is put into effect', async () => {
+test('operation serve during an edit overrides the state: reject of that edit', async () => {
   const rejected = { operations: { 'market.insights': { state: 'reject' } } }
   const gateway = open(market('5%'), market('5%', [one, two], rejected))
   const serve = () => gateway.post('/operations/serve', { operation: 'market.insights' })
@@ -184,7 +184,7 @@ test('a command whose operator an edit removes is rejected once the edit is in e
   expect(gateway.overrides.operations.all).toEqual([])
 })
 
-test('a command that is rejected is in effect nowhere, although something else was put into effect before it', async () => {
+test('a rejected command is in effect in no worker, although another change was put into effect before it', async () => {
   const gateway = open(market('5%'))
   const others = [gateway.reloader.reapply(), gateway.reloader.reapply()]
   const commanded = gateway.post('/operations/reject', { operation: 'market.insights' })
@@ -198,7 +198,7 @@ test('a command that is rejected is in effect nowhere, although something else w
   expect(gateway.overrides.operations.all).toEqual([])
 })
 
-test('a takeback hurries what a command before it asks the processes', async () => {
+test('a takeback does not wait for the full timeout of an earlier command', async () => {
   const gateway = open(market('5%'))
   const commanded = gateway.post('/endpoints/ready', { group: 'market', url: one })
   await gateway.settle()

@@ -21,23 +21,23 @@ const tail = (trials: number, chance: number, x: number): number => {
   return sum
 }
 
-test('what the candidate would have, were it as good, is what the primary had, operation by operation', () => {
+test("expectedBad() applies the primary's share of bad requests to each operation", () => {
   expect(expectedBad([stratum(9, 100, 10, 1000), stratum(0, 10, 500, 1000)])).toBe(6)
 })
 
-test('no excess is no wonder', () => {
+test('without an excess, the chance is 1', () => {
   expect(logChanceOfExcess([stratum(1, 100, 10, 1000)])).toBe(0)
   expect([logChanceOfExcess([stratum(0, 100, 0, 1000)]), logChanceOfExcess([])]).toEqual([0, 0])
 })
 
-test('where all bad ones are on the candidate, it is the chance that each of them is there', () => {
+test('if all bad requests are on the candidate, the bound is the exact chance', () => {
   const [tenth, half] = [5 * Math.log(0.1), 2 * Math.log(0.5)]
 
   expect(logChanceOfExcess([stratum(5, 100, 0, 900)])).toBeCloseTo(tenth, 6)
   expect(logChanceOfExcess([stratum(5, 100, 0, 900), stratum(2, 50, 0, 50)])).toBeCloseTo(tenth + half, 6)
 })
 
-test('it is never below the true chance, and not far above it', () => {
+test('the bound is never below the true chance, and not far above it', () => {
   for (const share of [0.01, 0.1, 0.5, 0.9])
     for (const trials of [3, 10, 40, 150])
       for (let bad = 1; bad <= trials; bad += Math.ceil(trials / 7)) {
@@ -50,13 +50,13 @@ test('it is never below the true chance, and not far above it', () => {
       }
 })
 
-test('strata that are alike say what one does that has all of their requests', () => {
+test('equal strata give the result of one stratum with all requests', () => {
   const one = logChanceOfExcess([stratum(40, 200, 20, 600)])
   const two = logChanceOfExcess([stratum(20, 100, 10, 300), stratum(20, 100, 10, 300)])
 
   expect(two).toBeCloseTo(one, 6)
 })
 
-test('an operation that only one side has says nothing', () => {
+test('an operation of one side alone is no evidence', () => {
   expect(logChanceOfExcess([stratum(90, 100, 0, 0)])).toBeCloseTo(0, 6)
 })

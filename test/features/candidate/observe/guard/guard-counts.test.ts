@@ -34,7 +34,7 @@ const open = () => {
 const readAll = (list: readonly number[] = []) =>
   list.flatMap((key, i) => (i % 2 === 0 ? [{ ...readGuardKey(key), times: list[i + 1] }] : []))
 
-test('what was counted is reported once, within a quarter of a second', () => {
+test('counts are reported once, within a quarter of a second', () => {
   const { all, counts } = open()
 
   for (let nth = 0; nth < 3; nth++) counts.failed(begin(counts), 'failed')
@@ -76,7 +76,7 @@ test.each([
   expect(reporter.open('market', 'another')).not.toBe(counts)
 })
 
-test('what ends twice counts once', () => {
+test('a request that ends twice counts once', () => {
   const { all, counts } = open()
   const request = counts.begin('market.insights', 'primary', 0, true)
 
@@ -96,7 +96,7 @@ test('shares that follow each other are reported apart', () => {
   expect(all[0]?.map(({ era }) => era)).toEqual(['era', 'next'])
 })
 
-test('closed it reports nothing, and leaves no timer', () => {
+test('a closed reporter reports nothing, and leaves no timer', () => {
   const { all, counts, reporter } = open()
   begin(counts)
   reporter.close()
@@ -106,7 +106,7 @@ test('closed it reports nothing, and leaves no timer', () => {
 })
 
 describe('keys of counts', () => {
-  test('a key says what it was made of', () => {
+  test('a key decodes to its operation, side, cell and outcome', () => {
     for (const [operation, { id }] of allOperations.entries())
       for (const side of sides)
         for (const cell of [0, 1, cellCount - 1]) {
@@ -123,7 +123,7 @@ describe('keys of counts', () => {
         }
   })
 
-  test('a bucket holds the times between the end of the one before and its own', () => {
+  test('a latency bucket begins where the one before ends', () => {
     for (const ms of [1.01, 2, 9.9, 45, 1000, 59_999]) {
       const bucket = latencyBucket(ms)
 

@@ -41,7 +41,7 @@ describe('taken back is a candidate', () => {
     expect(judge([well, ...clients(8, events)])).toMatchObject({ fault, reference: 'meanwhile' })
   })
 
-  test('that fails one operation alone, rarely called', () => {
+  test('a candidate that fails one rare operation is taken back', () => {
     const [score, forecast] = [{ operation: 'valuation.score' }, { operation: 'valuation.forecast' }] as const
     const ofPrimary = [primary({ ...score, responded: 5000 }), primary({ ...forecast, responded: 500 })]
     const events = [
@@ -101,13 +101,13 @@ describe('not taken back is a candidate', () => {
     return judgeCandidate(window.evidence, rules)
   }
 
-  test('when an outage has just begun that the primary had no request in', () => {
+  test('an outage that has just begun, without requests of the primary, is no reason to take back', () => {
     const early = [primary({ responded: 5 }), ...clients(8, { responded: 100 })]
 
     expect(burst([10_000, early], [59_000, clients(8, { failed: 300 })])).toBeNull()
   })
 
-  test('when all that an operation had was one burst of failures, however much another was called meanwhile', () => {
+  test('one burst of failures of an operation is no reason to take back', () => {
     const others = clients(8, { operation: 'valuation.score', responded: 100 })
     const late = [...others, ...clients(8, { operation: 'valuation.forecast', failed: 8 })]
 
@@ -115,7 +115,7 @@ describe('not taken back is a candidate', () => {
   })
 })
 
-test('the words say what the candidate did, and what the primary did', () => {
+test('the verdict states the failures of the candidate and of the primary', () => {
   const words = (events: readonly SideEvents[], before: readonly SideEvents[] = []): string => {
     const verdict = judge(events, before)
     return verdict === null ? '' : describeVerdict(verdict, windowMs)

@@ -181,7 +181,7 @@ const sceneOf = (hour: number): Scene => {
 /** How many of the 1,000 hours are simulated, evenly chosen. */
 const hours = Number(process.env.HOURS ?? 250)
 
-test('in 1,000 hours of sides that are alike it does so once at most', () => {
+test('in 1,000 hours of equal sides, the guard takes back once at most', () => {
   const chosen = Array.from({ length: hours }, (_, nth) => Math.floor((nth * 1000) / hours))
   const alarms = chosen
     .map((hour) => ({ hour, alarm: simulate(sceneOf(hour), hour) }))

@@ -22,7 +22,7 @@ test('a request counts for as long as the window', () => {
   expect([[requests, failed], window.evidence.operations]).toEqual([[7, 3], []])
 })
 
-test('what waits is what each process said last, until it says nothing or ends', () => {
+test('the waiting requests of a process are those of its last report', () => {
   const window = opened()
   window.add('one', reportOf([{ waiting: [5, 1000] }]), 1)
   window.add('two', reportOf([{ waiting: [2, 1000] }]), 1)
@@ -36,7 +36,7 @@ test('what waits is what each process said last, until it says nothing or ends',
   expect(candidateOf(window)).toMatchObject({ timed: 4 })
 })
 
-test('with another share it begins anew, and knows what the primary did before', () => {
+test("another share restarts the window, and keeps the primary's past", () => {
   const window = opened()
   window.add('one', reportOf([{ failed: 3 }, { side: 'primary', responded: 90 }]), 1)
   window.begin('next')
@@ -48,7 +48,7 @@ test('with another share it begins anew, and knows what the primary did before',
   expect(window.evidence.clients).toBe(1)
 })
 
-test('of earlier windows the last thirty are known that had requests', () => {
+test('the last thirty windows with requests are kept', () => {
   const window = opened()
   for (let nth = 1; nth <= 40; nth++) {
     window.add('one', reportOf([{ side: 'primary', responded: 10 }]), nth * 60_000 + 1)
@@ -60,7 +60,7 @@ test('of earlier windows the last thirty are known that had requests', () => {
   expect(window.evidence.operations[0]?.earlier.requests).toBe(300)
 })
 
-test('what cells have is what all have together', () => {
+test('the counts of cells add up to the totals', () => {
   const some: fc.Arbitrary<SideEvents> = fc.record({
     client: fc.integer({ min: 0, max: 255 }),
     failed: fc.nat(5),
@@ -83,7 +83,7 @@ test('what cells have is what all have together', () => {
   )
 })
 
-test('what waited at another share is not taken away from this one', () => {
+test('waiting requests of another share are not subtracted from this one', () => {
   const window = opened()
   window.add('one', reportOf([{ waiting: [5, 1000] }]), 1)
   window.begin('next')

@@ -56,13 +56,13 @@ test.each<[string, Partial<RecentError>, string | RegExp]>([
   expect(reasonOf(error)).toEqual(typeof expected === 'string' ? expected : expect.stringMatching(expected))
 })
 
-test('the reason of another method names that which is meant', () => {
+test('the reason of a 405 names the method that is meant', () => {
   const wrong = { path: '/api/market/insights', kind: 'method-not-allowed', method: 'DELETE' } as const
 
   expect(reasonOf(wrong, '/api')).toBe('/market/insights takes GET, not DELETE')
 })
 
-test('the reason of an error holds nothing that a client wrote, whatever stands in the path', () => {
+test('the reason of an error holds no text of a client, whatever the path is', () => {
   const secret = 'S3CR3T-9f8e7d'
   const near = [...allOperations.map(({ path }) => path), ...'/ // /%2e%2e/ ? ; & \\ %3f'.split(' '), secret, secret]
 
