@@ -4,8 +4,8 @@ import { exchangeRaw, parseStatus, type RawClient, rawClient } from '../helpers/
 
 const token = 'a-token-of-an-operator'
 
-// The attack: a client that reaches the admin listener opens connections and leaves them open. They take the process's
-// descriptors, and it is the clients on the public listener that are rejected.
+// The attack: a client that reaches the admin listener opens connections and leaves them open. They take the
+// descriptors of the process, so clients of the public listener are rejected.
 describe('a flood of connections', () => {
   const probe = 'GET /live HTTP/1.1\r\n\r\n'
   const ask = (client: RawClient): Promise<string> => {
@@ -14,7 +14,7 @@ describe('a flood of connections', () => {
   }
   const boot = async (): Promise<number> => (await bootLiveGateway({ admin: { token } })).gateway.adminAddress.port
 
-  /** Opens as many connections; `act` is done with each that is not rejected. */
+  /** Opens `length` connections; `act` is done with each that is accepted. */
   const flood = async (port: number, length: number, act: (client: RawClient) => unknown) => {
     const clients = await Promise.all(Array.from({ length }, () => rawClient(port)))
     onTestFinished(() => {
@@ -58,8 +58,8 @@ describe('a flood of connections', () => {
   })
 })
 
-// The attack: a command that changes something leaves no trace of the operator who gave it, because he does not stay
-// for the response; or leaves too much, because he wrote his token into the target.
+// The attack: a command leaves no trace of its operator, who does not wait for the response; or leaves too much,
+// because the token is in the target.
 describe('a command is logged', () => {
   const post = (target: string): string =>
     `POST ${target} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\nContent-Length: 0\r\n\r\n`

@@ -22,8 +22,8 @@ const floodWith = async (first: string, more: string, begun = (): boolean => tru
 }
 
 describe('extensions of chunks', () => {
-  // The attack (CVE-2024-22019): the extensions of a chunk count as none of its body, and a server that limits bodies
-  // alone reads them for ever.
+  // The attack (CVE-2024-22019): chunk extensions do not count as body, so a server that limits bodies alone reads them
+  // for ever.
   test('endless chunk extensions are rejected, and another client is served', async () => {
     const before = site.server.requests.length
 
@@ -45,8 +45,8 @@ describe('extensions of chunks', () => {
   })
 })
 
-// The attack: chunks of a byte. Each handed on, framed and written by itself, they kept the gateway busy for longer
-// than the time-outs of everyone else: 256 KiB of them for half a minute.
+// The attack: chunks of a byte. Handed on one by one, 256 KiB of them kept the gateway busy for half a minute, longer
+// than all timeouts.
 test('a body in chunks of a byte passes in few pieces, both ways, and another client is served meanwhile', async () => {
   let uploaded = ''
   const slow = await rawUpstream((socket) =>
@@ -74,8 +74,8 @@ test('a body in chunks of a byte passes in few pieces, both ways, and another cl
 })
 
 describe('trailers', () => {
-  // The attack: fields behind the body. They come when all checks are over, and a back end that merges them into the
-  // head takes a length, an authorization or a client's address from there. Or they have no end.
+  // The attack: fields behind the body. They come after all checks, and a back end that merges them into the head takes
+  // a length, an authorization or a client's address from them. Or they never end.
   test.each([
     ['one', `A: ${'b'.repeat(KiB)}`, 'b'.repeat(KiB)],
     ['many', '', `A: ${'b'.repeat(100)}\r\n`],

@@ -3,8 +3,8 @@ import { isWholeResponse, parseStatus, type RawClient, rawClient } from '../help
 import { httpUpstream } from '../helpers/upstream.ts'
 import { serveWithFewFiles } from './few-descriptors.ts'
 
-// The attack: connections cost a client nothing, and each takes one of the descriptors of the process. Without one
-// left, no upstream is connected to, no probe gets its response, and no operator gets in.
+// The attack: connections cost a client nothing, and each takes a descriptor of the process. Without a free one, no
+// upstream is connected to, no probe gets its response, and no operator can log in.
 test.skipIf(process.platform !== 'linux')(
   'clients that take all connections there are leave descriptors to upstreams and operators, and the log says how many',
   async () => {

@@ -17,8 +17,8 @@ const request = (fields: string, path = '/market/insights'): string =>
   `GET ${path} HTTP/1.1\r\nHost: a\r\n${fields}\r\n`
 const send = (bytes: string, { port, server } = site) => roundTrip(port, server, bytes)
 
-// The attack: `Connection: X-Forwarded-For` makes a careless proxy drop what it has just set itself, or what protects
-// the upstream. That the fields it names are dropped, and the gateway's own are not, is `fields.test.ts`'s.
+// The attack: `Connection: X-Forwarded-For` makes a careless proxy drop the field that it has just set, or one that
+// protects the upstream. `fields.test.ts` shows that the named fields are dropped, and the gateway's own are not.
 describe('a client that names fields in Connection', () => {
   test('a client that names fields in Connection does not remove those that the operator sets', async () => {
     const { arrived } = await send(request('X-Api-Key: mine\r\nConnection: x-api-key\r\n'))
@@ -35,8 +35,8 @@ describe('a client that names fields in Connection', () => {
   })
 })
 
-// The attack: a CGI-like back end reads X_Api_Key and X-Api-Key as one variable. What the operator sets, a client then
-// adds to or overrides; what the operator removes, a client sends under the other name.
+// The attack: a CGI-like back end reads X_Api_Key and X-Api-Key as one variable. A client adds to the operator's field,
+// or sends a removed field under the other name.
 describe('a twin of a field that is configured', () => {
   test('a twin of a configured field does not arrive beside it; another field with underscores arrives', async () => {
     const twins = ['X_Api_Key', 'x_api_key', 'X_Api-Key', 'X-API_KEY'].map((name) => `${name}: forged\r\n`)

@@ -2,9 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { liveGatewayForAll } from '../helpers/live-gateway.ts'
 import { receivedNames, receivedValues, roundTrip } from '../helpers/round-trip.ts'
 
-// The attack: a client that says it is another, to the gateway's log and limits or to what the upstream allows by
-// address. How the fields are read is `forwarded.test.ts`'s, and what
-// goes on of a trusted proxy's X-Forwarded-* is `fields.test.ts`'s.
+// The attack: a client passes for another in the gateway's log and limits, or at an upstream that allows addresses.
+// `forwarded.test.ts` shows how the fields are read, `fields.test.ts` what a trusted proxy's X-Forwarded-* becomes.
 const forged = [
   ...['Forwarded: for=6.6.6.6;proto=https;host=evil', 'X-Forwarded-For: 6.6.6.6', 'X-Forwarded-Proto: evil'],
   ...['X-Forwarded-Host: evil', 'X-Forwarded-Port: evil', 'X-Forwarded-Server: evil', 'X-Forwarded-Prefix: /evil'],
@@ -18,7 +17,7 @@ const twins = forged.slice(1).flatMap((line) => {
 const evil = /6\.6\.6\.6|evil/
 const known = ['forwarded', 'x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host', 'x-real-ip']
 
-/** Sends a request with these fields; returns what arrived, and whom the log takes the client for. */
+/** Sends a request with these fields; returns the upstream's request, and the client in the log. */
 const send = async ({ port, server, lines }: ReturnType<typeof liveGatewayForAll>, fields: readonly string[]) => {
   const before = lines.length
   const head = ['GET /market/insights HTTP/1.1', 'Host: a', ...fields, '\r\n'].join('\r\n')

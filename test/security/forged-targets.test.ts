@@ -1,6 +1,6 @@
 /**
- * What a request asks for, of whom, and that it is asked once: in a spelling that only the next hop understands. Which
- * hosts, targets and Via are rejected is `validate-request.test.ts`'s.
+ * The target and the host of a request, in a spelling that only the next hop understands. `validate-request.test.ts`
+ * shows which hosts, targets and Via are rejected.
  */
 import { describe, expect, test } from 'vitest'
 import { freePort } from '../helpers/free-port.ts'
@@ -15,8 +15,8 @@ const site = liveGatewayForAll((url) => ({ upstreams: { market: { endpoints: [ur
 const get = (target: string, fields: string): string => `GET ${target} HTTP/1.1\r\n${fields}\r\n`
 const send = (bytes: string) => roundTrip(site.port, site.server, bytes)
 
-// The attack: a spelling that one hop's rules (an allow-list, a limit, an audit) do not know, and the next hop decodes
-// into one they do.
+// The attack: a spelling that the rules of one hop (an allow-list, a limit, an audit) do not know, and the next hop
+// decodes.
 test.each([
   ...['/%76aluation/score', '/valuation%2fscore', '/valuation/score%00', '/valuation/score/', '/valuation//score'],
   ...['//valuation/score', '/./valuation/score', '/x/../valuation/score', '/x/%2e%2e/valuation/score'],
@@ -29,7 +29,7 @@ test.each([
   expect([findProblemFault(response, 404), arrived]).toEqual([null, []])
 })
 
-// The attack: two names for one request, of which the gateway believes one and the upstream the other.
+// The attack: two hosts in one request, of which the gateway believes one and the upstream the other.
 describe('the host that an upstream sees', () => {
   test.each([
     ['the one of the absolute-form, never the Host beside it', 'http://one:81/market/insights', 'two', 'one:81'],
@@ -59,7 +59,7 @@ describe('the host that an upstream sees', () => {
   })
 })
 
-// The attack: a gateway that is led back to itself responds to one request with as many as it has connections.
+// The attack: a gateway that is led back to itself sends a request until its connections are used up.
 test('a request that another gateway leads back to this one ends there, once', async () => {
   const port = await freePort()
   const second = await bootGateway({ upstream: `http://127.0.0.1:${port}` })

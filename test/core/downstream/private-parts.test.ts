@@ -10,7 +10,7 @@ import { tlsHandshake } from '../../helpers/tls-client.ts'
 
 const { made, missing } = await needCertificates()
 
-// The parts of Node beyond its documentation that src uses. A release of Node that changes one fails here, by its name.
+// The undocumented parts of Node that src uses. A release of Node that changes one fails here, by its name.
 
 test('_handle.fd is the descriptor of an open server, and undefined for a closed one', async () => {
   const server = createServer()

@@ -14,7 +14,7 @@ test.each([
   expect(chunk.byteLength).toBe(expected)
 })
 
-/** Reads so fast that the buffer has large memory of its own, and fills it. */
+/** Reads so fast that the buffer gets large memory of its own, and fills it. */
 const readLarge = () => {
   const reading = new ReadBuffer()
   const small = reading.next()

@@ -7,7 +7,7 @@ describe('a clock that the test moves', () => {
   beforeEach(() => vi.useFakeTimers())
   afterEach(() => {
     vi.restoreAllMocks()
-    if (vi.isFakeTimers()) vi.runAllTimers() // they share Node's timers: none may be left to a clock that is restored
+    if (vi.isFakeTimers()) vi.runAllTimers() // the tests share Node's timers: none may be left to a restored clock
     vi.useRealTimers()
   })
 
@@ -18,7 +18,7 @@ describe('a clock that the test moves', () => {
     return { firedAt, timer: new CoalescedTimer(() => firedAt.push(now() - start)) }
   }
 
-  // `100` sets it for 100 ms, `for ever` without an end; `wait 60` is 60 ms that pass.
+  // `100`: set for 100 ms; `for ever`: without an end; `wait 60`: 60 ms pass.
   test.each([
     ['it fires once, when its time has come', '100, wait 1000', [100]],
     ['set again, it waits from then on', '100, wait 60, 100, wait 1000', [160]],

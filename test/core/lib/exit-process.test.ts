@@ -7,7 +7,7 @@ import { expect, onTestFinished, test } from 'vitest'
 
 const source = new URL('../../../src/core/lib/program.ts', import.meta.url).href
 
-/** Runs a script that exits with 3 at its end; `pipe` is one that has no other end. */
+/** Runs a script that exits with 3 at its end; `pipe`: without a writer. */
 const run = async (script: string, prefix: readonly string[] = []) => {
   const folder = mkdtempSync(join(tmpdir(), 'exit-'))
   const pipe = join(folder, 'pipe')

@@ -2,7 +2,7 @@ import { describe, expect, test, vi } from 'vitest'
 import { batchWrite, prepareWrite } from '../../../src/core/lib/turn-writes.ts'
 
 describe('writes of one turn', () => {
-  /** Waits for the end of the turn of the event loop that runs. */
+  /** Waits for the end of the current turn of the event loop. */
   const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
   test('the writes of one turn go out at its end, in their order', async () => {

@@ -59,7 +59,7 @@ test('the line is written when the body has ended, with upstream and gateway tim
   expect([early, bytesOut]).toEqual([0, 'firstlast'.length])
   expect(upstreamMs).toBeGreaterThanOrEqual(199)
   expect(gatewayMs).toBeGreaterThanOrEqual(0)
-  // Counted in both, the time of the upstream would make the sum longer than the whole.
+  // The upstream's time, counted in both parts, would make the sum longer than the whole.
   expect(Number(upstreamMs) + Number(gatewayMs)).toBeLessThanOrEqual(tookMs + 0.2) // each is rounded
 })
 
@@ -176,8 +176,8 @@ describe('the line of an exchange', () => {
   const peer = { address: '10.0.0.1', trusted: true, secure: false, inFlight: 1, certificate: () => null }
   const isTrusted = cidrMatcher(['10.0.0.0/8'])
 
-  // What a client can put into a line: an id that is kept, and an address behind a trusted proxy. Quotes and
-  // backslashes above all.
+  // The values of a client in a line: a stored id, and an address behind a trusted proxy. Quotes and backslashes above
+  // all.
   const hostile = fc.string({
     unit: fc.constantFrom('"', '\\', '\n', '%', ':', '.', 'f', 'e', '8', '0', '1', '[', ']', ' ', '}'),
   })

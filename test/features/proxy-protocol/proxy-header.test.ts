@@ -72,8 +72,8 @@ describe('a name behind the addresses', () => {
   )
 })
 
-// proxy-protocol.txt §2.2.6: PP2_CLIENT_SSL is the lowest bit of the first byte; four of the verdict on a certificate,
-// and fields of its own, come behind it.
+// proxy-protocol.txt §2.2.6: PP2_CLIENT_SSL is the lowest bit of the first byte; four bytes on a certificate, and more
+// fields, follow.
 describe('TLS between the client and the load balancer', () => {
   const ssl = (client: number, ...more: readonly Buffer[]): Buffer =>
     tlv(0x20, Buffer.concat([Buffer.from([client, 0, 0, 0, 0]), ...more]))
@@ -101,7 +101,7 @@ describe('TLS between the client and the load balancer', () => {
 })
 
 describe('a checksum', () => {
-  // The CRC32c (RFC 9260 appendix A) of the header with four zeros in its place, by another program.
+  // The CRC32c (RFC 9260 appendix A) of the header with four zeros in its place, computed by another program.
   const good = proxyV2('192.0.2.7', tlv(3, Buffer.from('058e8249', 'hex')))
 
   test('a correct checksum is accepted', () => {

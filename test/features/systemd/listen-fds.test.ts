@@ -56,7 +56,7 @@ test('a file in place of a listening socket is rejected', async () => {
   await expect(listening).rejects.toThrow(`descriptor ${fd} (public of LISTEN_FDNAMES) is no TCP socket that listens`)
 })
 
-/** Has another process listen on a socket of this one. It says why it cannot, or ends with its first connection. */
+/** Another process listens on a socket of this one. It reports why it cannot, or ends with its first connection. */
 const listenElsewhere = (socket: Server | Socket, port: number) => {
   const script = `
     import { createServer } from 'node:net'

@@ -1,4 +1,4 @@
-/** A gateway as a service of `Type=notify`: the real `systemd-notify`, and a listener in systemd's place. */
+/** A gateway as a service of `Type=notify`: the real `systemd-notify`, and a listener in place of systemd. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'

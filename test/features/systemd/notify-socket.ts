@@ -8,11 +8,11 @@ import { folderWith } from '../../core/config/helper.ts'
 export interface NotifySocket {
   /** The path, for NOTIFY_SOCKET. */
   readonly path: string
-  /** What has arrived so far, a message each, as its lines by their names; `expired` where systemd would act. */
+  /** The messages so far, each as its lines by name; `expired` where systemd would end the service. */
   readonly messages: readonly Readonly<Record<string, string>>[]
 }
 
-// The descriptor of a barrier is dropped with what is not asked for, and that is the reply to it.
+// The descriptor of a barrier is closed unread, and that is the reply to it.
 const listener = `
 import json, socket, sys
 path, seconds = sys.argv[1], float(sys.argv[2])
@@ -35,8 +35,8 @@ while True:
 `
 
 /**
- * Opens one, and closes it when the test has finished. With `watchdogMs` it says `expired` when no sign of life came
- * for that long. `name` is that of an abstract socket, with `@` in front; by default it has a path.
+ * Closed when the test has finished. With `watchdogMs` it reports `expired` after that time without a keep-alive.
+ * `name`: of an abstract socket, with `@` in front; by default the socket has a path.
  */
 export const openNotifySocket = async (python: string, watchdogMs = 0, name?: string): Promise<NotifySocket> => {
   const path = name ?? join(folderWith({}), 'notify')

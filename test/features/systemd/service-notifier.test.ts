@@ -8,7 +8,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-/** Makes one whose messages are kept; `outcome` may hold one up, or reject it. */
+/** A notifier whose messages are kept; `outcome` may delay or reject a message. */
 const notifier = (outcome = async () => {}, watchdogMs: number | null = 1000, describe = () => 'serves') => {
   const sent: string[] = []
   const warned: unknown[] = []

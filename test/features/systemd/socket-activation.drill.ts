@@ -15,9 +15,7 @@ import { openNotifySocket } from './notify-socket.ts'
 const [systemdNotify, python] = [await needProgram('systemd-notify'), await needProgram('python3')]
 const root = fileURLToPath(new URL('../../..', import.meta.url))
 
-/**
- * Opens a socket that listens, for others to accept from: no client connects before this process has closed its own.
- */
+/** Opens a listening socket for other processes: no client connects before this process has closed its own. */
 const openSocket = async (): Promise<{ readonly fd: number; readonly port: number; close(): Promise<void> }> => {
   const server: Server = createServer()
   await once(server.listen(0, '127.0.0.1'), 'listening')

@@ -1,7 +1,4 @@
-/**
- * Does for one service what systemd does, as far as the commands of docs/deploying.md ask for it: systemd itself wants
- * to be process 1.
- */
+/** Does for one service what the commands of docs/deploying.md ask of systemd: systemd itself must be process 1. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { copyFileSync, mkdirSync, readFileSync } from 'node:fs'
@@ -11,7 +8,6 @@ import { expect, onTestFinished } from 'vitest'
 import { getFileDescriptor } from '../../../src/core/lib/file-descriptors.ts'
 import { openNotifySocket } from './notify-socket.ts'
 
-/** Lists the values of a setting of a systemd unit, in their order. */
 export const settingsOf = (unit: string, name: string): readonly string[] =>
   unit.split('\n').flatMap((line) => (line.startsWith(`${name}=`) ? [line.slice(name.length + 1)] : []))
 
@@ -24,19 +20,19 @@ export const settingOf = (unit: string, name: string): string => {
 }
 
 export interface StandIn {
-  /** Does what `systemctl ARGS` asks for, and returns when systemctl would. Throws for what it does not know. */
+  /** Runs `systemctl ARGS`, and returns when systemctl would. Throws for unknown arguments. */
   systemctl(...args: readonly string[]): Promise<void>
   /** All that processes of the service have written to stderr. */
   errors(): string
 }
 
-// A process that systemd starts with a socket. It inherits that now, and knows later what it is to become.
+// A process that systemd starts with a socket, which it inherits before it knows its command.
 const waiting = 'IFS= read -r command && eval "$command"'
 const restarts = 4
 
 /**
- * Starts with nothing that runs, on the units below `root`, whose paths `mapped` puts there; ends what runs when the
- * test has finished. A service has started when it has said so.
+ * Starts with no process, on the units below `root`, whose paths `mapped` puts there; ends its processes when the test
+ * has finished. A service has started when it reports so.
  */
 export const standIn = async (root: string, mapped: (text: string) => string, python: string): Promise<StandIn> => {
   const notified = await openNotifySocket(python)
@@ -44,7 +40,7 @@ export const standIn = async (root: string, mapped: (text: string) => string, py
   const unit = (name: string): string => mapped(readFileSync(join(root, 'etc/systemd/system', name), 'utf8'))
   const credentials = join(root, 'credentials')
   const children: ChildProcess[] = []
-  /** Those that hold the socket of the socket unit, and will each be the service once; null: there is no such unit. */
+  /** Processes that hold the socket of the socket unit, each the next service; null: no such unit. */
   let holders: ChildProcess[] | null = null
   let service: ChildProcess | null = null
   let errors = ''
@@ -61,7 +57,7 @@ export const standIn = async (root: string, mapped: (text: string) => string, py
     return child
   }
 
-  /** Opens the socket, and leaves it to processes that do not accept from it: a client that connects waits. */
+  /** Opens the socket, and leaves it to processes that do not accept from it: a connecting client waits. */
   const openSocket = async (): Promise<void> => {
     const [, port] = /:(\d+)$/.exec(settingOf(unit('lender-gateway.socket'), 'ListenStream')) ?? []
     const server = createServer()

@@ -8,14 +8,14 @@ let markers = 0
 /** Makes a marker for a request. */
 export const newMarker = (): string => `own-${String(++markers).padStart(own.length - 4, '0')}`
 
-/** What a client was given: a whole response, or a part and the end of its connection. */
+/** A whole response, or a part and the end of its connection. */
 interface Given {
   readonly response: RawResponse | null
   /** Everything that came, interim responses included. */
   readonly bytes: string
 }
 
-/** A client that keeps its connection for as long as the gateway does. */
+/** A client that keeps its connection as long as the gateway does. */
 export class Client {
   readonly #port: number
   #connection: RawClient | null = null
@@ -31,7 +31,7 @@ export class Client {
     this.#connection.send(bytes)
   }
 
-  /** Sends the rest of a request, if its connection is still there. */
+  /** Sends the rest of a request, if its connection is still open. */
   sendMore(bytes: string): void {
     this.#connection?.send(bytes)
   }
@@ -56,7 +56,7 @@ export class Client {
   }
 }
 
-/** Takes the final response off what was received, with the interim ones before it. */
+/** Takes the final response off the received bytes, with the interim ones before it. */
 const final = (text: string): { response: RawResponse; taken: number } | null => {
   for (let at = 0; ; ) {
     const next = parseResponse(text.slice(at), 'GET')
@@ -75,7 +75,7 @@ export const getOf = (marker: string): string => `${begin('GET /market/insights'
 /** Renders a small POST. */
 export const postOf = (marker: string): string => `${begin('POST /valuation/score', marker)}Content-Length: 2\r\n\r\n{}`
 
-/** Renders the beginning of a POST that streams, and the rest of it. */
+/** The beginning of a streaming POST, and the rest of it. */
 export const uploadOf = (marker: string) => ({
   first: `${begin('POST /valuation/score', marker)}Transfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n`,
   rest: '4\r\nlast\r\n0\r\n\r\n',
@@ -87,7 +87,7 @@ const allowed: Readonly<Record<Poison['breaks'], readonly Verdict[]>> = {
   ...{ nowhere: ['whole'], head: ['rejected'], body: ['rejected', 'cut'], undecided: ['whole', 'rejected', 'cut'] },
 }
 
-/** Names what is wrong with what a client was given of a response, or null. */
+/** Names the fault in the client's response, or null. */
 export const faultOf = (poison: Poison, marker: string, given: Given): string | null => {
   const body = poison.body.replaceAll(own, marker)
   if (!body.includes(unsolicitedMark) && given.bytes.includes(unsolicitedMark))
@@ -111,7 +111,7 @@ const isPart = (bytes: string, { status }: Poison, body: string): boolean => {
   return part.status === status && !part.whole && body.startsWith(part.body.toString('latin1'))
 }
 
-/** Names what is wrong with a sound response to the request with this marker, or null. */
+/** Names the fault in a sound response to the request with this marker, or null. */
 export const faultOfSound = (marker: string, { response, bytes }: Given): string | null => {
   const isOwn =
     response?.status === 200 &&

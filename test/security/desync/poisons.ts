@@ -1,29 +1,28 @@
 /**
- * Responses that are not what their framing says, a few of each kind. What a reader of responses rejects is
- * `response-parser.test.ts`'s: here, what then becomes of clients and connections.
+ * Responses whose framing lies, a few of each kind. `response-parser.test.ts` shows what a parser rejects: here, what
+ * then happens to clients and connections.
  */
 
-/** A hand-made response, and what the client that asked may be given of it. All bytes are latin1. */
+/** A hand-made response, and the outcomes allowed for its client. All bytes are latin1. */
 export interface Poison {
   readonly name: string
-  /** The response. The marker of the request takes the place of {@link own}, which is as long. */
+  /** The marker of the request takes the place of {@link own}, which has the same length. */
   readonly bytes: string
-  /** What follows the end of the response: no client may be given a byte of it. */
+  /** Bytes behind the end of the response: no client may get a byte of them. */
   readonly stray: string
   /**
-   * Where it cannot be read any more. `nowhere`: the client is given it whole. `head`: the client is given 502. `body`:
-   * the client is given 502, or a part and the end of its connection. `undecided`: any of these, as RFC 9112 leaves it
-   * to the reader.
+   * Where the response becomes unreadable. `nowhere`: the client gets it whole. `head`: the client gets 502. `body`:
+   * the client gets 502, or a part and the end of its connection. `undecided`: any of these, as RFC 9112 allows.
    */
   readonly breaks: 'nowhere' | 'head' | 'body' | 'undecided'
-  /** The status and the body that a client is given, if it is given it whole. */
+  /** The status and the body of a whole response to the client. */
   readonly status: number
   readonly body: string
   /** Whether the upstream ends the connection behind it. */
   readonly ends: boolean
 }
 
-/** Stands for the marker of the request: text that stands in its response and in no other. */
+/** Stands for the marker of the request, which is in its response alone. */
 export const own = 'own-00000000'
 
 /** What no client may be given. */
@@ -37,10 +36,10 @@ const make = (name: string, bytes: string, more: Partial<Poison> = {}): Poison =
 /** A response that is given to the client whole. */
 const sound = make
 
-/** A response that is not given to it: what is wrong stands in its head. */
+/** The client does not get this response: its head is faulty. */
 const badHead = (name: string, bytes: string): Poison => make(name, bytes, { breaks: 'head' })
 
-/** A response of which the client may be given a part. The connection ends behind it when it is too short. */
+/** The client may get a part of this response. Its connection ends behind a response that is too short. */
 const badBody = (name: string, bytes: string, more: Partial<Poison> = {}): Poison =>
   make(name, bytes, { breaks: 'body', ...more })
 
@@ -70,7 +69,7 @@ const lengths: readonly Poison[] = [
   sound('a body that ends with another response', said(`${12 + second.length}`) + own + second, { body: own + second }),
   badBody('a body that is a byte shorter than said', said('13') + own, { ends: true }),
   badBody('a body too short, and another response', said('99999') + own + second, { body: own + second, ends: true }),
-  // What follows is the body, whatever it looks like: nothing else says where it ends.
+  // All following bytes are the body: nothing else ends it.
   sound('no length, another response and the end', head([]) + own + second, { body: own + second, ends: true }),
   badHead('a length that is a list', said('12, 0') + own + second),
   badHead('a length and chunks', head([...length, 'Transfer-Encoding: chunked']) + own + second),
@@ -87,7 +86,7 @@ const chunks: readonly Poison[] = [
   badBody('a last chunk without its end, and another response', `${begin}c\r\n${own}\r\n0\r\n${second}`),
   badBody('a trailer that says a length', `${begin}c\r\n${own}\r\n0\r\nContent-Length: 5\r\n\r\n`),
   badBody('trailers of 100 KB', `${begin}c\r\n${own}\r\n0\r\n${`X-A: ${'b'.repeat(1000)}\r\n`.repeat(100)}\r\n`),
-  // RFC 9112 §6.1: framing of a response of HTTP/1.0 with a coding is faulty.
+  // RFC 9112 §6.1: a transfer coding in a response of HTTP/1.0 is faulty.
   undecided('chunks of HTTP/1.0', head(['Transfer-Encoding: chunked'], 'HTTP/1.0 200 OK') + fine),
   sound('chunks with extensions and a trailer', `${begin}c;a;b=c;d="e"\r\n${own}\r\n0;f\r\nA: b\r\n\r\n`, {
     stray: second,
@@ -127,7 +126,7 @@ const firsts: readonly Poison[] = [
   sound('304 with a length', head(length, 'HTTP/1.1 304 Not Modified'), { status: 304, body: '' }),
 ]
 
-/** What comes behind its end, or while nothing was asked (RFC 9112 §9.2). */
+/** Bytes behind the end of a response, or without a request (RFC 9112 §9.2). */
 const unsolicited: readonly (readonly [name: string, bytes: string])[] = [
   ['a 200', second],
   ['a hundred of them', second.repeat(100)],

@@ -18,7 +18,7 @@ type Responding = (asked: UpstreamRequest) => void
 
 interface PoisonedUpstream {
   readonly url: string
-  /** Responds to the request with this marker so; every other one gets a sound response that carries its marker. */
+  /** Sends this response to the request with this marker; all others get a sound response with their own marker. */
   plan(marker: string, play: Responding): void
   close(): Promise<void>
 }
@@ -55,7 +55,7 @@ const poisonedUpstream = async (tls: Pair | null = null): Promise<PoisonedUpstre
   }
 }
 
-/** Finds the heads of requests by their marker. What lies between is bodies: `{}`, or chunks up to an empty line. */
+/** Finds the heads of requests by their marker. Between them are bodies: `{}`, or chunks up to an empty line. */
 const onHead = (socket: Socket, asked: (marker: string) => void): void => {
   let text = ''
   socket.on('data', (chunk: Buffer) => {
@@ -75,8 +75,8 @@ const soundResponse = head(['Content-Length: 12']) + own
 type Fault = string | null
 
 /**
- * Opens an upstream, a gateway with one connection to it and three clients for all tests of a `describe`; `tls`: with
- * TLS between the two.
+ * An upstream, a gateway with one connection to it, and three clients for all tests of a `describe`; `tls`: between
+ * gateway and upstream.
  */
 export const stage = (tls: Pair | null = null) => {
   let upstream: PoisonedUpstream
@@ -91,7 +91,7 @@ export const stage = (tls: Pair | null = null) => {
         keepAlive: '60s',
         ...(tls !== null && { tls: { verify: false, insecure: true } }),
       },
-      // Long enough for a busy machine: what waits for bytes that do not come fails, and says with which case.
+      // Long enough for a busy machine: a wait for bytes that do not come fails with the name of its case.
       defaults: { timeouts: { headers: '5s', body: '5s' } },
       log: { access: false },
     })
@@ -123,7 +123,7 @@ export const stage = (tls: Pair | null = null) => {
     return faultOfSound(marker, await client.given())
   }
 
-  /** Asks from each of the three, the first one last. Names what is wrong with each response. */
+  /** Sends a request from each of the three clients, the first one last. Names the fault of each response. */
   const others = async (): Promise<readonly Fault[]> => {
     const [first, second, third] = clients
     return [await askWith(second), await askWith(third), await askWith(first)]
@@ -132,7 +132,7 @@ export const stage = (tls: Pair | null = null) => {
   /** Sends a request from the second and one from the third at once. */
   const inLine = (): Promise<readonly Fault[]> => Promise.all([askWith(clients[1]), askWith(clients[2])])
 
-  /** Sends a request from the second, with something else that happens in the same moment, before it or after. */
+  /** Sends a request from the second client, and calls `happen` in the same moment, before or after it. */
   const inTheMoment = (request: typeof getOf, happen: () => void, before: boolean): Promise<Fault> => {
     if (before) happen()
     return askWith(clients[1], request, before ? undefined : happen)
@@ -144,7 +144,7 @@ export const turns = async (count: number): Promise<void> => {
   for (let n = 0; n < count; n++) await new Promise((resolve) => setImmediate(resolve))
 }
 
-/** Waits until the gateway has read what was written, and has closed the connection if it may not use it again. */
+/** Waits until the gateway has read the written bytes, and has closed the connection if it may not use it again. */
 export const settled = async ({ stray, breaks, ends }: Poison, socket: Socket): Promise<void> => {
   if (stray !== '' || ends || breaks === 'head' || breaks === 'body') await waitUntil(() => socket.destroyed)
   else await turns(4)
@@ -161,10 +161,10 @@ export const atOnce: Play = async (poison, { marker, socket, write }) => {
   if (poison.ends) socket.end()
 }
 
-// Long ones have as many pieces as that, of more than a byte each.
+// Long responses have this many pieces, each of more than a byte.
 const mostPieces = 300
 
-/** Plays it in pieces of a byte, each in a packet of its own. */
+/** Plays the response in pieces of a byte, each in a packet of its own. */
 export const inPieces: Play = async (poison, { marker, socket, write }) => {
   const bytes = filled(poison, marker) + poison.stray
   const size = Math.ceil(bytes.length / mostPieces)
@@ -175,7 +175,7 @@ export const inPieces: Play = async (poison, { marker, socket, write }) => {
   if (poison.ends) socket.end()
 }
 
-/** Plays the head alone now, and what follows its end when the returned function is called. */
+/** Plays the head; the returned function plays the rest. */
 export const inTwo = (poison: Poison) => {
   let later = (): void => {}
   const play = async ({ marker, write }: UpstreamRequest): Promise<void> => {

@@ -1,5 +1,5 @@
-// A byte a frame, on as many streams as there may be, of bodies that are read whole before they are sent on. A byte
-// costs the client ten; kept as it came, it would cost the gateway more than two hundred.
+// A byte a frame, on the maximum of streams, of bodies that are read whole before they are sent on. A byte costs the
+// client ten; stored frame by frame, it would cost the gateway more than two hundred.
 import { expect } from 'vitest'
 import { frame, get, head } from '../../helpers/http2.ts'
 import { type Attack, attack, littleBytes, ping, test, wentOn } from '../../helpers/http2-attack.ts'

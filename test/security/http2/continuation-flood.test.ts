@@ -1,4 +1,4 @@
-// CVE-2024-27316: a head that never ends. It is no request yet, so no limit on requests holds.
+// CVE-2024-27316: an endless head is no request yet, so no limit on requests stops it.
 import { expect } from 'vitest'
 import { block, frame, get } from '../../helpers/http2.ts'
 import { attack, endedFor, floodOf, test } from '../../helpers/http2-attack.ts'

@@ -1,4 +1,4 @@
-// CVE-2019-9511: windows that open by a byte have responses sent a byte a frame.
+// CVE-2019-9511: windows that open by a byte split responses into frames of a byte.
 import { expect } from 'vitest'
 import { frame, head } from '../../helpers/http2.ts'
 import { attack, endedFor, endlessUpstream, floodOf, test } from '../../helpers/http2-attack.ts'

@@ -1,4 +1,4 @@
-// No attack: as many requests as may be under way, long heads, and windows that open by 1 KiB (Go's client: by 4 KiB).
+// No attack: the maximum of requests under way, long heads, and windows that open by 1 KiB (Go's client: by 4 KiB).
 import { expect } from 'vitest'
 import { frame, get, head } from '../../helpers/http2.ts'
 import { type Attack, attack, ping, test, wentOn } from '../../helpers/http2-attack.ts'
@@ -38,7 +38,7 @@ test.each([
         }
         await send(...updates)
       }
-      // It gives up on a few, as people do who leave a page.
+      // The client gives up a few, as people do who leave a page.
       await send(head(202 * round + 201), frame(3, 0, 202 * round + 201, Buffer.from([0, 0, 0, 8])))
     }
   }

@@ -1,4 +1,4 @@
-// CVE-2025-8671: the client breaks its requests, so that the gateway has to give each up, and works in vain.
+// CVE-2025-8671: the client breaks its own requests, so that the gateway has to reset each of them.
 import { expect } from 'vitest'
 import { block, frame, get, head } from '../../helpers/http2.ts'
 import { attack, endedFor, floodOf, test } from '../../helpers/http2-attack.ts'

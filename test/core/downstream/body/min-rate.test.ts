@@ -4,13 +4,13 @@ import { MinRateMonitor } from '../../../../src/core/downstream/body/min-rate.ts
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }))
 afterEach(() => void vi.useRealTimers())
 
-/** Creates a monitor of 100 bytes a second, and the other side that it waits for. */
+/** A monitor of 100 bytes a second, and the other side. */
 const start = (unreportedBytes = 0, toleranceBytes = 0) => {
   const monitor = new MinRateMonitor(100, unreportedBytes)
   const other = { moved: 0, cut: 0 }
   const onCut = () => other.cut++
   const wait = (): void => monitor.wait(other, () => other.moved, toleranceBytes, onCut)
-  /** Waits, has so much moved at the end of it, and is done with waiting. */
+  /** Ends a wait of `ms`, in which `bytes` have moved. */
   const move = (ms: number, bytes: number): void => {
     wait()
     vi.advanceTimersByTime(ms)

@@ -95,7 +95,7 @@ describe('connections', () => {
 describe('bodies of requests', () => {
   const KiB = 1024
 
-  /** Creates a POST whose connection notes when it is held back; `collect` asks for its body, whose end is `null`. */
+  /** Creates a POST whose connection notes when it is held back; `collect` reads its body, whose end is `null`. */
   const createRequest = () => {
     const flow = { isPaused: false }
     const hold = (isPaused: boolean) => () => void Object.assign(flow, { isPaused })

@@ -5,7 +5,7 @@ import { serveHttp1 } from '../../../helpers/http1-server.ts'
 import { listen } from '../../../helpers/listen.ts'
 import { rawClient } from '../../../helpers/raw-client.ts'
 
-/** Sends one request and returns everything that was sent back, with a fixed time in `Date`. */
+/** Sends one request and returns all bytes that come back, with a fixed time in `Date`. */
 const send = async (port: number, request: string): Promise<string> => {
   const client = await rawClient(port)
   client.send(request)
@@ -18,7 +18,7 @@ const send = async (port: number, request: string): Promise<string> => {
 type Write<Response> = (response: Response) => void
 type Exchange<Response> = (request: string, write: Write<Response>) => Promise<string>
 
-/** Opens a server, and returns how to ask it: each response is written as the caller says. */
+/** Opens a server that writes each response as the caller says; returns a function that sends a request. */
 const open = async <Response = Http1Response>(
   serve = (respond: Write<never>): Promise<number> =>
     serveHttp1((_, response) => respond(response as never), { listen: { timeouts: { keepAlive: '72500ms' } } }),
@@ -85,7 +85,7 @@ test.each(Object.entries(requests))('each head to %s goes out as Node writes it'
   }
 })
 
-// Node ends a connection of HTTP/1.0 with them. They have no body, so nothing has to end it (RFC 9112 §6.3).
+// Node ends a connection of HTTP/1.0 at these statuses. They have no body, so nothing has to end it (RFC 9112 §6.3).
 test.each(Object.entries(requests))(
   'a response without content to %s has no length, and ends no connection',
   async (name, request) => {

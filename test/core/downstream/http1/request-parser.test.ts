@@ -32,7 +32,7 @@ const two = { length: 2, body: 'ok', complete: true }
 const whole = { body: 'ok', complete: true }
 const plain = { method: 'GET', target: '/a?b=c', version: '1.1', fields: [], length: 0, body: '', complete: true }
 
-// The rule, bytes that follow it, and what is read of them.
+// The rule, bytes that follow it, and the parsed result.
 const accepted: readonly (readonly [rule: string, bytes: string, ...requests: Request[]])[] = [
   ['a request line has a method, a target and a version (RFC 9112 §3)', 'GET /a?b=c HTTP/1.1\r\n\r\n', plain],
   ['a target may be absolute (RFC 9112 §3.2.2)', 'GET http://a:80/b HTTP/1.1\r\n\r\n', { target: 'http://a:80/b' }],
@@ -144,7 +144,7 @@ const each = (values: readonly string[], rule: string, bytes: (value: string) =>
 
 const line = 'GET / HTTP/1.1\r\n'
 
-// Each is rejected at its last byte: the parser waits for nothing more. As the reason of a 400, or as a kind.
+// Each is rejected at its last byte, with the reason of a 400 or with a kind.
 const rejected: readonly (readonly [rule: string, bytes: string, reasonOrKind: string])[] = [
   ...each(
     ['g', 'X', '\x16', '\0', ' ', '\xe9', '"', 'GX', 'PRI', 'HT', 'SET', 'POSTS', 'M-SEARCHX', 'GE ', 'GET\t', 'GET\r'],
@@ -334,7 +334,7 @@ describe('a request parser tells', () => {
 
 const silent: RequestEvents = { head: () => {}, body: () => {}, end: () => {} }
 
-// One request that gets a 431, and its connection then idle: as many as `listen.maxConnections`, each for 75 s.
+// One request that gets a 431, and its connection then idle for 75 s: `listen.maxConnections` of them.
 test('a parser keeps nothing of a head with very many fields once the head is read', () => {
   const used = (): number => {
     for (let i = 0; i < 2; i++) collectGarbage() // the memory of buffers is counted down by the next one

@@ -1,4 +1,3 @@
-/** Frames are read the same, however the bytes come; what breaks their order ends the connection. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createFrame, flags, frameTypes } from '../../../../src/core/downstream/http2/frame.ts'
@@ -8,7 +7,7 @@ import { ConnectionError, errorCodes } from '../../../../src/core/downstream/htt
 const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
 const settings = createFrame(frameTypes.settings, 0, 0, Buffer.alloc(0))
 
-/** Reads pieces, and lists what is handed on; the data of a frame are one entry. */
+/** Reads pieces, and lists the events; the data of a frame are one entry. */
 const read = (pieces: readonly Buffer[]): unknown[] => {
   const events: unknown[] = []
   let data: Buffer[] = []

@@ -1,4 +1,4 @@
-/** HPACK (RFC 7541): its own examples, what breaks it, and that one end understands the other. */
+/** HPACK (RFC 7541): its own examples, broken blocks, and decoding of encoded blocks. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { HpackDecoder } from '../../../../src/core/downstream/http2/hpack/decoder.ts'

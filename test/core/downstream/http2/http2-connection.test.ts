@@ -1,4 +1,4 @@
-/** A connection on a socket that the test holds: what it writes, in which order, and that nothing makes it throw. */
+/** A connection on a scripted socket. */
 import { EventEmitter } from 'node:events'
 import type { Socket } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
@@ -19,7 +19,7 @@ interface Written {
   readonly length: number
 }
 
-/** Opens a connection whose client has a large window for the connection, unless another is said. */
+/** Opens a connection whose client has a large connection window by default. */
 const open = (connectionWindow = 2 ** 30) => {
   let bytes = Buffer.alloc(0)
   let isStalled = false

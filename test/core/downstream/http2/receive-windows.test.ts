@@ -11,7 +11,7 @@ import {
 const connect = (wideConnections = new WideConnections()) => {
   const updates: [id: number, bytes: number][] = []
   const windows = new ReceiveWindows(wideConnections, (id, bytes) => updates.push([id, bytes]))
-  /** Sums up what was given to a stream since the last call; 0: the connection. */
+  /** Sums up the window updates of a stream since the last call; 0: the connection. */
   const given = (id: number): number => {
     const all = updates.filter(([of]) => of === id)
     for (const each of all) updates.splice(updates.indexOf(each), 1)

@@ -11,7 +11,7 @@ import { GatewayError } from '../../../../src/core/exchange/failures/errors.ts'
 import { testConfig } from '../../../helpers/gateway.ts'
 
 describe('lingering', () => {
-  // Those of the process may be taken still by connections of another file.
+  // Connections of another test file may still take places of this process.
   let slots = { taken: 0 }
   beforeEach(() => {
     vi.useFakeTimers()
@@ -22,7 +22,7 @@ describe('lingering', () => {
     vi.useRealTimers()
   })
 
-  /** Starts to wait for a client; `sends` is the number of bytes that it sends every second. */
+  /** Starts to wait for a client; `sends`: bytes a second. */
   const startLinger = (sends: number, maxBytes = Number.POSITIVE_INFINITY, mode: LingerMode = 'long') => {
     const startedAt = performance.now()
     const bytes = () => sends * Math.floor((performance.now() - startedAt) / 1000)

@@ -36,12 +36,12 @@ describe('Forwarded', () => {
         '2001:db8::1': [...['for="[2001:DB8:0::1]"', 'for="[2001:db8::1]:4711"', 'for=x;y=", for="[2001:db8::1]"']],
         // The leftmost when all are trusted.
         '10.0.0.3': ['for=10.0.0.3, for="[fd00::1]:80"'],
-        // The last one known behind one that is unknown, hidden, not there or empty.
+        // The last known address behind an unknown, hidden, missing or empty one.
         '10.0.0.2': [
           ...['for=203.0.113.1, for=unknown, for=10.0.0.2', 'for=203.0.113.1, for=_hidden, for=10.0.0.2'],
           ...['for=203.0.113.1, proto=https, for=10.0.0.2', 'for=203.0.113.1, , for=10.0.0.2'],
         ],
-        // The proxy itself where there is none, or none that is well-formed.
+        // The proxy itself where there is no valid address.
         '10.0.0.1': [
           ...['for=unknown', '', 'for=[2001:db8::1]', 'for="2001:db8::1"', 'for="[203.0.113.1]"'],
           ...['for="[fe80::1%eth0]"'],
@@ -68,7 +68,7 @@ describe('Forwarded', () => {
       )
     })
 
-    // Where time grew with the square of the length, this would not end.
+    // Time that grew with the square of the length would not end.
     test('the client is found in fields of the maximum length', () => {
       const fillings = [' ', '"', '\\"', ',', ';', 'a', 'a=b;', '="', '=","'].map((part) =>
         part.repeat((128 * 1024) / part.length),
@@ -208,7 +208,7 @@ describe('X-Forwarded-For', () => {
       ...['203.0.113.1', '203.0.113.1:4711', '203.0.113.1,10.0.0.2', '::ffff:203.0.113.1'].map(
         (field): [string, string] => ['203.0.113.1', field],
       ),
-      // The rightmost that is not trusted, not what a client made up on the left.
+      // The rightmost untrusted address, not the one that a client made up on the left.
       ['203.0.113.1', '1.1.1.1, 203.0.113.1, 10.9.9.9'],
       ['203.0.113.1', '127.0.0.1, 10.0.0.5, 203.0.113.1'],
       // Whatever the spelling.
@@ -220,7 +220,7 @@ describe('X-Forwarded-For', () => {
       ['2001:db8::1', '[2001:db8::1]:4711'],
       ['2001:db8::1', '2001:0DB8:0:0::1%eth0'],
       ['2001:db8::1', `2001:db8::1%${'x'.repeat(100)}`],
-      // The leftmost when all are trusted; the last one known before what is empty or garbage; else the proxy.
+      // The leftmost when all are trusted; the last known one before an empty or malformed one; else the proxy.
       ['10.0.0.3', '10.0.0.3, 10.0.0.2'],
       ['10.0.0.2', '203.0.113.1, , 10.0.0.2'],
       ['10.0.0.2', '203.0.113.1, unknown, 10.0.0.2'],

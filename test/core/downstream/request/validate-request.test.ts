@@ -175,7 +175,7 @@ describe('a valid host', () => {
 })
 
 test.each([
-  // In origin-form it is split at the first question mark and nowhere else.
+  // The origin-form is split at the first question mark only.
   ['/', '/', '', null],
   ['/a/b', '/a/b', '', null],
   ['/a?', '/a', '?', null],

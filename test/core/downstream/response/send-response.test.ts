@@ -13,7 +13,7 @@ describe('what is sent to a client', () => {
   const snapshot = { config: { listen: { timeouts: { body: 5000 }, minRate: null } } }
   const memoryOf = () => Buffer.from(new ArrayBuffer(64 * 1024)).fill('a')
 
-  /** Sends a chunk to a client through a sink, and returns whether the client received just that. */
+  /** Sends a chunk to a client through a sink, and returns whether the client received exactly that chunk. */
   const send = async (chunk: Buffer, isShared = false): Promise<boolean> => {
     const expected = Buffer.from(chunk)
     const port = await serveHttp1((request, response) => {
@@ -39,7 +39,7 @@ describe('what is sent to a client', () => {
     expect(isKept && memory.every((byte) => byte === 0x61)).toBe(isKept)
   })
 
-  // A stream of HTTP/2 may be cut while its connection goes on: freed memory could go out with other content.
+  // A stream of HTTP/2 may be cut while its connection stays open: freed memory could go out with other content.
   test('the memory of a chunk that may still be on its way is not freed', () => {
     const chunk = memoryOf()
     const write = vi.fn((_: Buffer, _onFlushed: (error?: Error) => void) => true)
@@ -54,7 +54,7 @@ describe('what is sent to a client', () => {
 })
 
 describe('a response that is relayed', () => {
-  /** A response on its way, as a layer observes it that must know when it is over; and the attempt that is aborted. */
+  /** A response on its way, observed by a layer that must learn its end, and the attempt that is aborted. */
   const observed = () => {
     const ends: string[] = []
     const queue = new ResponseBodyQueue({ pause: () => {}, resume: () => {}, cancel: () => {} })
@@ -77,7 +77,7 @@ describe('a response that is relayed', () => {
     return { response, abort, request, snapshot, ...nothing } as unknown as ActiveRequest
   }
 
-  /** A response of HTTP/1 whose client takes everything; `writes` are the pieces in which the system is given it. */
+  /** A response of HTTP/1 whose client takes everything; `writes`: the pieces that the system gets. */
   const http1Response = () => {
     const writes: string[] = []
     const write = (chunk: Buffer, _encoding: string, done: () => void): void => {
@@ -92,7 +92,7 @@ describe('a response that is relayed', () => {
     return { response: new Http1Response(request as never, connection as never), writes }
   }
 
-  /** A response of an upstream whose body comes as a test pushes it, and how it is relayed. */
+  /** An upstream's response whose body the test pushes, and the function that relays it. */
   const streamed = () => {
     const { response, writes } = http1Response()
     const body = new ResponseBodyQueue({ pause: () => {}, resume: () => {}, cancel: () => {} })
@@ -190,8 +190,8 @@ describe('the rate of a client', () => {
   const mebibyte = 1024 ** 2
 
   /**
-   * Has the clients of two responses of one connection take nothing, each for so long under its rate; returns how often
-   * the second is cut.
+   * Two responses of one connection whose client takes nothing, each for less time than its rate allows; returns how
+   * often the second is cut.
    */
   const cuts = (...responses: readonly (readonly [minRate: number, forMs: number])[]): number => {
     const socket = { bytesWritten: 0, writableLength: 0 }

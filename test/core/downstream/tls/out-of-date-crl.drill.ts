@@ -1,4 +1,4 @@
-/** A list of revoked certificates that is out of date rejects full handshakes, and no session that a client resumes. */
+/** An out-of-date revocation list rejects full handshakes, but no session that a client resumes. */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -11,7 +11,7 @@ import { bootTlsGateway } from '../../../helpers/tls-gateway.ts'
 
 const openssl = await needProgram('openssl')
 
-/** Makes an empty list that is out of date after some seconds. */
+/** Makes an empty list that expires after some seconds. */
 const listFor = (seconds: number, { key, cert }: Pair): string => {
   const folder = mkdtempSync(join(tmpdir(), 'crl-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))

@@ -70,7 +70,7 @@ describe.skipIf(missing)('TLS on the public listener', () => {
     }
 
     await apply(made.right, made.wrongName, made.wild)
-    // RFC 6066 §3 has no dot at the end, and some clients send it.
+    // RFC 6066 §3 has no final dot, but some clients send one.
     const expected = {
       ...{ localhost: 'right', 'OTHER.test': 'wrong', 'Other.Test.': 'wrong', 'a.wild.test.': 'wild' },
       ...{ 'a.b.wild.test': 'right', 'wild.test': 'right', '': 'right' },
@@ -242,10 +242,10 @@ describe.skipIf(missing)('TLS on the public listener', () => {
     await handshake(port, { ciphers: 'AES128-GCM-SHA256', maxVersion: 'TLSv1.2' })
     const first = await requestOverTls(port, { ecdhCurve: 'P-256' })
     const options: readonly ConnectionOptions[] = [
-      {}, // the hybrid group by default, draft-ietf-tls-ecdhe-mlkem: what is recorded today stays closed later
+      {}, // the hybrid group by default (draft-ietf-tls-ecdhe-mlkem): traffic recorded today stays secret later
       { ecdhCurve: 'X25519' },
       { ecdhCurve: 'P-384', ...made.client },
-      // RFC 8422 §5.1.1: the curve of the certificate has to be there too.
+      // RFC 8422 §5.1.1: the curve of the certificate must be offered too.
       { maxVersion: 'TLSv1.2', ecdhCurve: 'X25519:P-256' },
     ]
     for (const each of options) expect((await requestOverTls(port, each)).status).toBe(200)
@@ -262,7 +262,7 @@ describe.skipIf(missing)('TLS on the public listener', () => {
   })
 })
 
-// X.690: SEQUENCE { INTEGER 1, [19] { INTEGER group } }, and what may stand around it.
+// X.690: SEQUENCE { INTEGER 1, [19] { INTEGER group } }, and possible neighbors.
 test.each([
   ['in one byte', '300a020101b305' + '020300001d', 29],
   ['in two bytes', '3009020101b304' + '020211ec', 4588],

@@ -110,7 +110,7 @@ describe('of a request', () => {
 })
 
 describe('of a response', () => {
-  /** Begins to buffer a body, of which these chunks have come; `ended` when they are all. */
+  /** Begins to buffer a body of which these chunks have come; `ended`: these are all. */
   const buffer = (maxBytes: number, chunks: readonly (string | Buffer)[] = [], ended = false, room = createRoom()) => {
     const calls: string[] = []
     const note = (call: string) => () => calls.push(call)

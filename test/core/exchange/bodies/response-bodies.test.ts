@@ -49,7 +49,7 @@ test('a body that is still arriving, or has failed, is not whole', () => {
   expect([arriving, queue.takeBuffered()]).toEqual([null, null])
 })
 
-// `x!` is a sink that is full by x, `!` one that is full by everything; a number is that many bytes.
+// `x!`: the sink is full after x; `!`: full after every chunk; a number: that many bytes.
 test.each([
   ['chunks from before the sink go first', 'push a, push b, sink, push c, end', ['a', 'b', 'resume', 'c', 'end']],
   ['a body that had ended ends at once', 'push a, end, sink', ['a', 'end']],

@@ -1,4 +1,4 @@
-/** Connections that are kept for nothing, that break behind their handshake, or that a third party writes into. */
+/** Connections that are kept without requests, break behind their handshake, or get bytes of a third party. */
 import { once } from 'node:events'
 import { constants } from 'node:http2'
 import { connect, type Socket } from 'node:net'
@@ -40,7 +40,7 @@ describe.skipIf(missing !== null)('what a client may keep', () => {
   })
 })
 
-/** Sends bytes with the last ones of a handshake and resets the connection, before the gateway has read either. */
+/** Sends bytes with the last ones of a handshake, and resets the connection before the gateway has read either. */
 const sendAndReset = async (port: number, protocol: string, bytes: Buffer): Promise<void> => {
   const raw = connect(port, '127.0.0.1')
   await once(raw, 'connect')
@@ -87,8 +87,8 @@ describe.skipIf(missing !== null)('a connection', () => {
     },
   )
 
-  // The attack: a machine in the middle writes into a connection, or its client does. Nothing more can be sent on it,
-  // and no client waits on it for a response.
+  // The attack: a machine in the middle, or the client, writes plain bytes into a TLS connection. Nothing more can be
+  // sent on it, and no client waits for a response.
   test.each([
     ['http/1.1', 'a request gets a response', asked],
     ['http/1.1', 'a body is sent', Buffer.from(post)],

@@ -208,7 +208,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
 
     const came = await play(client, steps, false)
 
-    // What ends with an unread byte is reset, and its GOAWAY may be lost.
+    // A connection that ends with an unread byte is reset, and its GOAWAY may be lost.
     expect(comes.endsWith('closed') ? [comes, 'closed'] : [comes]).toContain(came.join())
     expect(conforms(comes === '' ? [] : comes.split(','), wanted)).toBe(false)
   })

@@ -30,7 +30,7 @@ afterEach(() => void vi.useRealTimers())
 
 const codeIn = (body: Buffer): unknown => JSON.parse(body.toString()).code
 
-/** Returns what became of stream 1: a status that HPACK has in its table, or how it was ended. */
+/** Returns the outcome of stream 1: a status that HPACK has in its table, or how the stream was ended. */
 const outcome = async (client: FrameClient): Promise<string> => {
   const reaction = await client.frame(({ type, stream }) => (stream === 1 && (type === 1 || type === 3)) || type === 7)
   if (reaction === undefined) return 'closed'
@@ -56,7 +56,7 @@ const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
 
 const without = (name: string): string[] => get().filter((_, i, all) => all[i - (i % 2)] !== name)
 
-/** One gateway of the defaults, for all that needs no other; what its upstream does is up to the test. */
+/** A gateway with the defaults, for all tests that need nothing else; the test scripts its upstream. */
 let sendResponse: (socket: Socket, head: string) => void
 let upstream: RawUpstream
 let shared: TestGateway
@@ -73,7 +73,7 @@ afterAll(async () => {
   await upstream?.close()
 })
 
-/** Has the upstream respond with bytes, and returns what waits for the lines of the log from now on. */
+/** The upstream responds with bytes; returns a wait for new log lines. */
 const responding = (respond: string | typeof sendResponse) => {
   sendResponse = typeof respond === 'string' ? (socket) => void socket.write(respond) : respond
   const before = shared.lines.length
@@ -194,7 +194,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     await client.send(upload(...fields))
     for (const each of frames) {
       await client.send(each)
-      // What was sent so far has reached the upstream: a body that ends then is on its way.
+      // The bytes so far have reached the upstream: a body that ends then is on its way.
       if (fields.length === 0) await eventually(() => upstream.begun() === 1)
     }
 
@@ -202,7 +202,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     expect(upstream.requests.filter(({ complete }) => complete)).toEqual([])
   })
 
-  // As Node's client, among others, sends an empty text: a head that is not the end, and a frame that is nothing else.
+  // Node's client, among others, sends an empty text: a head without END_STREAM, and an empty frame.
   test.each<[string, string, string[], Buffer[]]>([
     ['one frame', '/valuation/score', [], [frame(0, 1, 1)]],
     ['two frames', '/valuation/score', [], [frame(0, 0, 1), frame(0, 1, 1)]],
@@ -289,7 +289,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     more()
   }
 
-  // Node takes NO_ERROR, from a client that resets, for a good end.
+  // Node takes NO_ERROR of a resetting client for a good end.
   test.each([
     ['that has no response yet', 0],
     ['that has no response yet', 8],
@@ -477,7 +477,7 @@ test.skipIf(missing !== null)('an empty response ends with its head, even if the
   expect([response?.type, (response?.flags ?? 0) & 1]).toEqual([1, 1])
 })
 
-// nghttp2 leaves such a field out, where RFC 9113 §8.2.1 would have the request rejected; the server gets no event.
+// nghttp2 leaves such a field out, where RFC 9113 §8.2.1 would reject the request; the server gets no event.
 test.skipIf(missing !== null).each([
   ['the crumbs of a cookie in one field', ['cookie', 'a=1', 'x-a', 'b', 'cookie', 'b=2'], ['cookie: a=1; b=2']],
   ['no field with a line end', ['x-b', 'b\r\nc: d', 'x-c', '\xe9'], ['x-c: \xe9']],

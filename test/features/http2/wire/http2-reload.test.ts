@@ -1,4 +1,4 @@
-/** Connections of HTTP/2 that are open while the file is edited: what it says of them holds from their next request. */
+/** An edit of the file reaches HTTP/2 connections that are open, from their next request on. */
 import { once } from 'node:events'
 import { describe, expect, test } from 'vitest'
 import { dialHttp2, listenHttp2, missing, requestHttp2 } from '../../../helpers/http2.ts'

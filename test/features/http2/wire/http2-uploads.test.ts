@@ -20,7 +20,7 @@ const MiB = 1024 * 1024
 const post = (stream: number, path: string, bytes: number): Buffer =>
   head(stream, [...get(path, 'POST'), 'content-length', String(bytes)], false)
 
-/** Opens a way to an upstream that takes little at a time. */
+/** An upstream that takes little at a time. */
 const narrowTo = (behind: number) =>
   rawUpstream((socket) => {
     const out = connect(behind, '127.0.0.1')
@@ -36,7 +36,7 @@ const narrowTo = (behind: number) =>
 const piece = pseudoRandomBytes(64 * 1024)
 const pieces = 384 // 24 MiB
 
-/** Opens an upstream that counts what comes, and reads it or does not. */
+/** An upstream that counts the bytes, and reads them or does not. */
 const counting = async () => {
   const sockets: Socket[] = []
   let bytes = 0
@@ -50,8 +50,8 @@ const counting = async () => {
 }
 
 /**
- * Opens a gateway before an upstream that reads (valuation) and one with room for a single request, which it has
- * (risk); and a connection whose windows are wide.
+ * A gateway with an upstream that reads (valuation) and one that stops after a single request (risk), and a connection
+ * with wide windows.
  */
 const widened = async (obeys = true) => {
   const reading = await counting()
@@ -70,7 +70,7 @@ const widened = async (obeys = true) => {
   await client.send(post(3, '/risk/asset-valuation', 64 * MiB))
   await eventually(() => stalled.connections() === 1)
   await credit.round()
-  /** Begins bodies for the one that is stalled, and sends as much of each as may be sent. */
+  /** Begins bodies for the stalled upstream, and sends as much of each as its window allows. */
   const fill = async (bodies: number): Promise<void> => {
     const streams = Array.from({ length: bodies }, (_, n) => 5 + 2 * n)
     await client.send(...streams.map((stream) => post(stream, '/risk/asset-valuation', 64 * MiB)))
@@ -148,7 +148,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     expect(credit.sentBytes).toBeLessThanOrEqual(4 * MiB)
   })
 
-  // The attack: a body that is taken widens the windows; then a hundred that are not, as wide as they were.
+  // The attack: a body that is read widens the windows; then a hundred wide bodies are not read.
   test('a client that ignores SETTINGS has at most 10 MiB waiting on a connection, not 200', async () => {
     const { client, credit, fill } = await widened(false)
     const before = credit.sentBytes

@@ -40,7 +40,7 @@ describe.skipIf(isMissing)('operations over HTTP/2 are those over HTTP/1.1, byte
 
   const url = (path: string): string => `https://127.0.0.1:${site.port}${path}?a=%20b&A=%c3`
 
-  /** Asks by curl, and returns what reached the upstream and what came back, without what must differ. */
+  /** Sends a request by curl; returns the upstream's request and the response, without the parts that must differ. */
   const byCurl = async (version: string, method: string, path: string, [body, extra]: Asked) => {
     const [fields, received] = [join(folder, 'fields'), join(folder, 'received')]
     const data = body === null ? [] : ['--data-binary', `@${join(folder, body)}`, '-H', 'Content-Type: a/b']
@@ -93,7 +93,7 @@ describe.skipIf(isMissing)('operations over HTTP/2 are those over HTTP/1.1, byte
 
 const ends = ['via', 'date', 'x-request-id', 'connection', 'host', 'transfer-encoding', 'content-length', 'keep-alive']
 
-/** Folds names, and leaves out what each request has of its own or what frames it. */
+/** Folds names, and leaves out the fields that differ by request or framing. */
 const alike = (fields: readonly string[]): string[] =>
   fields
     .map((each, i) => (i % 2 === 0 ? each.toLowerCase() : each.trim()))

@@ -7,8 +7,8 @@ import { bootTlsGateway } from '../../../helpers/tls-gateway.ts'
 
 const openssl = await needProgram('openssl')
 
-// A load balancer that is configured to send the header, or a client that forges one. Nothing of it is believed, and
-// the log says what came.
+// A load balancer that is configured to send the header, or a client that forges one. The gateway believes nothing in
+// it, and logs its version.
 const request = 'GET /market/insights HTTP/1.1\r\nHost: localhost\r\n\r\n'
 const v1 = `PROXY TCP4 192.0.2.7 192.0.2.8 56324 443\r\n${request}`
 const address = Buffer.from([192, 0, 2, 7, 192, 0, 2, 8, 0xdc, 0x04, 0x01, 0xbb])
@@ -41,7 +41,7 @@ describe('a PROXY protocol header gets 400 as before, and is named in the log', 
     return gateway.gateway.close
   })
 
-  /** Sends bytes, and returns what came back with the line that it left. */
+  /** Sends bytes, and returns the response and its log line. */
   const sendToHttp = async (first: string | Buffer) => {
     const received = await asked(gateway.port, first)
     const [, requestId] = /"requestId":"([^"]+)"/.exec(received) ?? []

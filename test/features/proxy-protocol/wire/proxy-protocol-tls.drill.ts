@@ -1,4 +1,4 @@
-/** Serves clients behind a real HAProxy, hitch and stunnel that end TLS: upstreams are told https. */
+/** A real HAProxy, hitch and stunnel end TLS in front: upstreams get https. */
 import { spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -26,7 +26,7 @@ const boot = async (scheme: 'http' | 'https') => {
   return { ...(await bootGateway({ upstream: upstream.url, listen: { proxyProtocol } })), upstream }
 }
 
-/** Makes a folder with a certificate and its key in one file, as all three of them read it. */
+/** A folder with a certificate and its key in one file, as all three programs read it. */
 const pemFolder = (): string => {
   const folder = mkdtempSync(join(tmpdir(), 'tls-in-front-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
@@ -39,7 +39,7 @@ const pemFolder = (): string => {
 const documented = (language: string): string =>
   new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, 'ms').exec(deploying)?.[1] ?? ''
 
-/** Starts a program with a file, until the test has finished; its log goes nowhere. */
+/** Starts a program with a file, until the test has finished. Its log is dropped. */
 const start = (path: string, folder: string, config: string, toArgs: (file: string) => readonly string[]): void => {
   const file = join(folder, 'program.conf')
   writeFileSync(file, config)
@@ -47,7 +47,7 @@ const start = (path: string, folder: string, config: string, toArgs: (file: stri
   onTestFinished(() => void child.kill('SIGKILL'))
 }
 
-/** Asks through the port of a program that has just been started, and returns what the upstream was told. */
+/** Sends a request through the port of a program that has just started; returns the upstream's fields. */
 const protosOf = async (port: number, { upstream }: Awaited<ReturnType<typeof boot>>): Promise<readonly unknown[]> => {
   await expect.poll(async () => (await requestOverTls(port)).status, { timeout: 20_000 }).toBe(200)
   return receivedValues(upstream.requests[0], 'x-forwarded-proto')

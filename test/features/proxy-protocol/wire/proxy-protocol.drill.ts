@@ -1,4 +1,4 @@
-/** Serves clients behind a real HAProxy and a real nginx that pass TCP on: two workers know each by its header. */
+/** A real HAProxy and a real nginx pass TCP on: two workers know each client by its header. */
 import { readFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { connect as connectHttp2 } from 'node:http2'
@@ -26,7 +26,7 @@ const deploying = readFileSync(new URL('../../../../docs/deploying.md', import.m
 const proxyProtocol = { from: ['127.0.0.1'] }
 const clients = ['127.0.0.5', '127.0.0.6', '127.0.0.7', '127.0.0.8']
 
-/** Asks once, on a connection of its own that comes from `client`. Returns the status. */
+/** Sends one request on a connection of its own from `client`. Returns the status. */
 type Ask = (port: number, client: string) => Promise<number>
 
 const dial = (port: number, client: string): Promise<Socket> =>
@@ -78,7 +78,7 @@ describe.skipIf(haproxy.missing || missing)('behind HAProxy, clients are known b
   })
   afterAll(() => Promise.all([gateways.plain.stop(), gateways.tls.stop()]))
 
-  /** Asks through a port, once as each client, and expects the gateway to have known them. */
+  /** Sends one request as each client through a port, and expects the gateway to have known them. */
   const expectKnown = async (gateway: WorkerGateway, port: number, ask: Ask, from = clients): Promise<void> => {
     const before = gateway.lines.length
 
@@ -140,7 +140,7 @@ describe.skipIf(haproxy.missing || missing)('behind HAProxy, clients are known b
   )
 })
 
-// Half a header, and then nothing: what such connections take is given back when their time is over.
+// Half a header, then nothing: the memory of such connections is freed at their timeout.
 test('memory does not grow with connections that never send their header', async () => {
   const edited = fileWrittenInPlace(onTestFinished)
   edited.write(configText({ listen: { proxyProtocol, timeouts: { headers: '100ms' } }, log: { access: false } }))
@@ -149,7 +149,7 @@ test('memory does not grow with connections that never send their header', async
     Promise.all(
       Array.from({ length: connections }, async () => {
         const socket = await dial(gateway.port, '127.0.0.1')
-        socket.on('error', () => {}).resume() // a reset where half of it came when its time was over
+        socket.on('error', () => {}).resume() // a reset where half of the header had come at the timeout
         socket.write('PROXY TCP4 203.0.113.')
         await new Promise((resolve) => socket.once('close', resolve))
         if (socket.bytesRead > 0) throw new Error('something came back')

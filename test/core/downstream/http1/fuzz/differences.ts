@@ -1,6 +1,6 @@
 const chunked = 'POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n'
 
-/** What the gateway's parser accepts and llhttp rejects, or takes for something else, and why. */
+/** Input that the gateway's parser accepts, and llhttp rejects or reads as something else, with the reason. */
 export const wider: readonly (readonly [what: string, example: string])[] = [
   ['a target of no form (RFC 9112 §3.2: they are told apart behind the parser)', 'GET a HTTP/1.1\r\n\r\n'],
   ['a tab behind a coding (RFC 9112 §5.1: it is none of the value)', `${chunked.replace('ed\r', 'ed\t\r')}0\r\n\r\n`],
@@ -19,7 +19,7 @@ export const wider: readonly (readonly [what: string, example: string])[] = [
   ],
 ]
 
-/** Writes a head with any of these as llhttp reads it, with the same meaning. */
+/** Rewrites a head with these features as llhttp reads it, with the same meaning. */
 export const mendHead = (head: string): string => {
   const mended = head
     .replace(/^([\r\n]*[A-Z-]+ )(?=[^/* ])/, '$1/')
@@ -32,7 +32,7 @@ export const mendHead = (head: string): string => {
 /** Writes a trailer section as llhttp reads it. */
 export const mendTrailers = (trailers: string): string => trailers.replace(/^(?:proxy-)?connection(?=:)/gim, 'x')
 
-/** What llhttp accepts and the gateway's parser rejects: why, the words in which it does, and an example. */
+/** Input that llhttp accepts and the gateway's parser rejects: the reason, the message, and an example. */
 export const stricter: readonly (readonly [what: string, says: RegExp, example: string])[] = [
   ['a bare CR in front of a request (RFC 9112 §2.2)', /a bare CR in front/, '\rGET / HTTP/1.1\r\n\r\n'],
   ['a bare LF in front, a method of RTSP, or PRI: it is told at once', /bad-method/, 'SETUP / '],

@@ -9,10 +9,10 @@ const limits = { maxTargetBytes: 256, maxBytes: 1200, maxFields: Number.POSITIVE
 
 const run = (bytes: Buffer, cuts?: readonly number[]): ParsedConnection => runRequestParser(bytes, cuts, limits)
 
-/** Runs both parsers on the n-th mutation. Returns the outcome; throws when nothing explains it. */
+/** Runs both parsers on the n-th mutation. Returns the outcome; throws on a difference that nothing explains. */
 export const judge = (n: number): string => judgeMutation(n, requestMutation(n), 250, run, compare)
 
-/** Runs both parsers on requests. Returns the outcome; throws when they differ, and nothing explains it. */
+/** Runs both parsers on requests. Returns the outcome; throws on a difference that nothing explains. */
 export const compare = (bytes: Buffer, actual: ParsedConnection = run(bytes)): string => {
   const differences: string[] = []
   for (const [name, input, mend] of [
@@ -75,7 +75,7 @@ const isUpgrade = ({ fields }: LlhttpRequest): boolean => {
 
 const upgradeOption = /(?:^|,)[\t ]*upgrade[\t ]*(?:,|$)/i
 
-/** Writes what the gateway's parser has read in the form of the other's, with what is done to the heads there. */
+/** Writes the result of the gateway's parser in the form of llhttp's. */
 const inFormOfLlhttp = ({ requests, rejected }: ParsedConnection, mend: Mend): LlhttpRequests => ({
   requests: requests.map(({ isPersistent, length: _, ...request }) => ({
     ...(mend === asItIs ? request : mendRequest(request, mend)),
@@ -95,16 +95,16 @@ const mendRequest = (request: Omit<LlhttpRequest, 'persistent'>, mend: Mend): Om
 const describe = ({ kind, reason, why }: NonNullable<ParsedConnection['rejected']>): string =>
   `${kind} ${reason} ${why}`
 
-// A version is checked with the byte behind it, and lengths and codings when the head, or the trailer section, is
-// complete. Until then nothing is made of it.
+// The gateway's parser checks a version with the byte behind it, and lengths and codings when the head, or the trailer
+// section, is complete. llhttp rejects earlier.
 const isEarly = ({ isInHead, requests }: ParsedConnection, { rejected }: LlhttpRequests): boolean =>
   (isInHead && rejected === 'INVALID_VERSION') ||
   ((isInHead || requests.at(-1)?.complete === false) &&
     /^(UNEXPECTED|INVALID)_(CONTENT_LENGTH|TRANSFER_ENCODING)$/.test(rejected ?? ''))
 
 /**
- * Finds where the two contradict each other in what they hand on, before an error too; null: nowhere. llhttp may have
- * read more than the gateway's parser before that rejected something.
+ * Finds where the results contradict each other, before an error too; null: nowhere. llhttp may have read more than the
+ * gateway's parser before that rejected.
  */
 const findDifference = (ours: LlhttpRequests, expected: LlhttpRequests, isEarlyError: boolean): string | null => {
   const pairs: [string, unknown, unknown][] = []
@@ -129,7 +129,7 @@ const findDifference = (ours: LlhttpRequests, expected: LlhttpRequests, isEarlyE
 
 const noRequest = { body: '', complete: false }
 
-/** Tells whether both reject in the head of one request, or in its body. */
+/** Whether both parsers reject in the head of one request, or in its body. */
 const isSamePlace = (ours: LlhttpRequests, expected: LlhttpRequests): boolean =>
   expected.rejected !== null &&
   ours.requests.length === expected.requests.length &&

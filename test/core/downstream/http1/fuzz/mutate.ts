@@ -49,7 +49,7 @@ const lineMutations: readonly ((draw: Draw, line: string) => string)[] = [
   (draw, line) => line.slice(0, draw(line.length + 1)),
 ]
 
-/** Draws a request line, more often than not one without a fault; sometimes a field follows. */
+/** Draws a request line, usually valid; sometimes a field follows. */
 const drawLine = (draw: Draw): string => {
   let line = one(draw, draw(3) === 0 ? goodLines.slice(0, 1) : goodLines)
   if (draw(10) === 0) line = line.replace(/1$/, '0')
@@ -57,12 +57,12 @@ const drawLine = (draw: Draw): string => {
   return draw(3) === 0 ? `${line}\r\n${one(draw, fields)}` : line
 }
 
-// The status lines of responses one behind the other, the interim ones too: so several requests come in one piece.
+// Several requests come in one piece, so the pattern finds the status lines of all responses, interim ones too.
 const statusLines = /^(?![A-Z]+ )[^\r\n]+|HTTP\/\d\.\d \d{3}(?: [^\r\n]*)?/g
 
 /**
- * Creates the n-th sequence of requests with faults, always the same one: the n-th mutated response, with request lines
- * in place of its status lines. All behind those, fields, lengths, chunks and bodies, has the same form in both.
+ * Creates the n-th sequence of faulty requests: the n-th mutated response, with request lines in place of status lines.
+ * Fields, lengths, chunks and bodies have the same form in both.
  */
 export const requestMutation = (n: number): ReturnType<typeof mutation> => {
   const { bytes, draw } = mutation(n)
