@@ -51,18 +51,18 @@ const tokenFindings: FindingSource = ({ report: { tokens }, operatorKeys, file }
       ]),
     introspection?.error != null &&
       finding('introspection-fails', 'critical', 'auth.introspection', introspection, ({ where, error }) => [
-        `the authorization server cannot be asked about tokens${wherePhrase({ where })}: ${error}`,
+        `tokens cannot be introspected (auth.introspection)${wherePhrase({ where })}: ${error}`,
       ]),
     proofs !== null &&
       proofs.remembered >= 0.9 * proofs.room &&
       finding('proofs-full', 'warning', 'auth.dpop', proofs, ({ remembered, room }) => [
-        `the memory of proofs is nearly full: ${remembered} of ${room}`,
+        `the memory of DPoP proofs is nearly full (${remembered} of ${room}): when it is full, requests with a proof get 503`,
       ]),
   ]
 }
 
 const describeKeys = ({ keys, error }: Pick<IssuerKeysState, 'keys' | 'error'>): string =>
-  `${error}: ${keys === 0 ? 'no token can be checked' : `the keys that are known (${keys}) are used on`}`
+  `${error}: ${keys === 0 ? 'no token can be verified' : `the keys fetched earlier (${keys}) stay in use`}`
 
 const results: ReadonlyMap<FailureKind, 'rejected' | 'unavailable'> = new Map([
   ['unauthenticated', 'rejected'],

@@ -61,11 +61,13 @@ export const authLayer = (options: AuthOptions): Layer => {
     const method = authenticator.name
     exchange.attemptedAuth = method
     const { client, token, keyId = null } = await authenticator.authenticate(exchange)
-    if (client === null) throw forbidden('unknown-client', 'the credential is valid, and belongs to no client')
+    if (client === null) throw forbidden('unknown-client', 'the credential is valid, but belongs to no client')
     exchange.identity = { client: client.id, method, keyId }
     if (client.disabled) throw forbidden('client-disabled', 'the client is disabled')
-    if (!client.mayCallFrom(exchange.client)) throw forbidden('wrong-address', 'not from this address')
-    if (!client.mayCall(exchange.operation.id)) throw forbidden('wrong-operation', 'not this operation')
+    if (!client.mayCallFrom(exchange.client))
+      throw forbidden('wrong-address', 'the client may not call from this address')
+    if (!client.mayCall(exchange.operation.id))
+      throw forbidden('wrong-operation', 'the client may not call this operation')
     authorizeToken?.(token)
     exchange.fields = toUpstreamFields(exchange.fields, client.id)
     return next(exchange)

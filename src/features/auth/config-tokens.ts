@@ -35,7 +35,7 @@ const parseServerUrl = (value: string): string | InvalidScalar => {
   if (parsed.username !== '' || parsed.password !== '') return new InvalidScalar('a URL with a user name or a password')
   if (parsed.hash !== '') return new InvalidScalar('a URL with a fragment', 'remove it')
   if (parsed.protocol !== 'https:' && !isLoopbackHost(parsed.hostname))
-    return new InvalidScalar('not encrypted', 'write https://; http:// is for this machine alone')
+    return new InvalidScalar('not encrypted', 'write https://; http:// is allowed for this machine only')
   return parsed.href
 }
 
@@ -51,7 +51,7 @@ const serverUrl = (description: string) =>
     json: { type: 'string', pattern: '^[Hh][Tt][Tt][Pp][Ss]?://.+$' },
   })
 
-const jwksSource = scalar<JwksSource>('Where its keys are, as a JWK Set: a URL, or file:PATH', {
+const jwksSource = scalar<JwksSource>('The issuer’s keys, as a JWK Set: a URL, or file:PATH', {
   expected: `${urlExample}, or file: and a path`,
   parse: textParser((value) => {
     if (!/^\s*[{[]/.test(value)) {
@@ -70,10 +70,7 @@ const parseKeySetText = (text: string): JwksSource | InvalidScalar => {
   try {
     const { size } = parseJwkSet(text, null)
     if (size > 0) return { text }
-    return new InvalidScalar(
-      'a key set without a public key that can be used',
-      'only public keys of RSA, EC and Ed25519 can',
-    )
+    return new InvalidScalar('a key set without a public key that can be used', 'use public keys of RSA, EC or Ed25519')
   } catch (error) {
     return new InvalidScalar('not a key set', error instanceof Error ? error.message : undefined)
   }
@@ -87,9 +84,9 @@ const lineKind = (what: string): ScalarKind<string> => ({
   json: { type: 'string', minLength: 1, maxLength: 1024 },
 })
 
-const issuer = scalar('Who made it, as it says in iss: compared to the letter', lineKind('an issuer'))
+const issuer = scalar('The issuer, as in the claim iss; compared exactly', lineKind('an issuer'))
 const audience = list(
-  'Whom it must be for: one of these stands in its aud',
+  'Audiences; the claim aud must have one of them',
   scalar('An audience', lineKind('an audience')),
   { min: 1, max: 32 },
 )
@@ -105,7 +102,7 @@ const tokenType = scalar<string>('A type', {
   json: { type: 'string', pattern: '^[0-9A-Za-z!#$&^_.+/-]+$' },
 })
 
-const clockTolerance = duration('How far the clocks of issuer and gateway may be apart', {
+const clockTolerance = duration('Largest difference between the clocks of issuer and gateway', {
   min: 0,
   max: 300_000,
 }).prefault('5s')
@@ -114,26 +111,33 @@ export const jwtSchema = map('Access tokens that are signed JWTs', {
   issuer,
   audience,
   jwks: jwksSource,
-  algorithms: list('What it may be signed with. RS256 is for issuers that can do no better', algorithmSchema, {
-    min: 1,
-  }).prefault(['PS256', 'ES256', 'EdDSA', 'Ed25519']),
-  types: list('What its typ may be', tokenType, { min: 1, max: 8 }).prefault(['at+jwt']),
+  algorithms: list(
+    'Algorithms that a token may be signed with. RS256 is for issuers without a better one',
+    algorithmSchema,
+    {
+      min: 1,
+    },
+  ).prefault(['PS256', 'ES256', 'EdDSA', 'Ed25519']),
+  types: list('Allowed values of typ', tokenType, { min: 1, max: 8 }).prefault(['at+jwt']),
   clockTolerance,
 })
 
 export const introspectionSchema = map(
-  'Access tokens that an authorization server is asked about',
+  'Access tokens that an authorization server introspects',
   {
-    url: serverUrl('Where it is asked: RFC 7662'),
-    clientId: scalar('Who the gateway is there', lineKind('a client id')),
-    clientSecret: annotate(scalar('Its secret there; file:PATH to read it from a file', lineKind('a secret')), {
-      secret: true,
-      file: 'line',
-    }),
+    url: serverUrl('URL of the introspection endpoint (RFC 7662)'),
+    clientId: scalar('The gateway’s client id at that server', lineKind('a client id')),
+    clientSecret: annotate(
+      scalar('The gateway’s client secret at that server; file:PATH reads it from a file', lineKind('a secret')),
+      {
+        secret: true,
+        file: 'line',
+      },
+    ),
     issuer: optionalKey(issuer),
     audience: optionalKey(audience),
-    timeout: duration('Longest wait for its response', { min: 10, max: 30_000 }).prefault('2s'),
-    cache: durationOrZero('How long it is believed: a token that is revoked is let in for so long', {
+    timeout: duration('Longest wait for the response', { min: 10, max: 30_000 }).prefault('2s'),
+    cache: durationOrZero('How long a result is cached; a revoked token is accepted for that long', {
       min: 1000,
       max: 600_000,
     }).prefault('30s'),
@@ -171,9 +175,12 @@ export const scopeSchema = scalar(
 export const claimsSchema = z
   .record(
     keySchema(claimNameKind).meta({ pattern: claimNamePattern }),
-    scalar('What it says', lineKind('the value of a claim')),
+    scalar('The value of the claim', lineKind('the value of a claim')),
   )
-  .meta({ description: 'What a token must say to be of this client: all of it. More than another says wins' })
+  .meta({
+    description:
+      'Claims that a token of this client has, all of them. If several clients fit, the client with the most claims counts',
+  })
 
 // Names of groups and roles may have blanks and slashes: `Gateway on call`, `/ops/gateway`.
 const claimValue = keySchema({
@@ -191,30 +198,30 @@ const scopes = z
   .record(
     claimValue,
     choice(
-      'What it opens: metrics is /metrics and /whoami, read all that is shown, operate sends commands too',
+      'What the value allows. metrics: /metrics and /whoami; read: all that is shown; operate: commands too',
       operatorScopes,
     ),
   )
   .check((context) => {
     const count = Object.keys(context.value).length
     const hint = 'write { VALUE: read }'
-    if (count === 0) reject(context, 'nothing opens anything', 'at least one entry', hint)
+    if (count === 0) reject(context, 'an empty map gives no token access', 'at least one entry', hint)
     if (count > maxScopes) reject(context, 'too many entries', `at most ${maxScopes}`, hint)
   })
   .meta({
     minProperties: 1,
     maxProperties: maxScopes,
     description:
-      'What each value of scopeClaim opens. A token with none of them opens nothing; of several the most counts',
+      'What each value of scopeClaim allows. A token with none of them is rejected; of several, the highest counts',
   })
 
 /** Checked like `auth.jwt`. */
 export const operatorJwtSchema = map('Tokens of operators that an issuer makes: signed JWTs', {
   ...jwtSchema.shape,
-  nameClaim: claimNameSchema('The claim that names its operator. One that operators cannot change themselves').prefault(
+  nameClaim: claimNameSchema('The claim with the operator’s name. Operators must not be able to change it').prefault(
     'sub',
   ),
-  scopeClaim: claimNameSchema('The claim that says what it opens, as scopes has it').prefault('scope'),
+  scopeClaim: claimNameSchema('The claim whose values stand in scopes').prefault('scope'),
   scopes,
 })
 

@@ -16,8 +16,8 @@ import { algorithmSchema, claimsSchema, introspectionSchema, jwtSchema, scopeSch
 const methodNames = ['apiKey', 'jwt', 'introspection', 'mtls'] as const
 
 export const authMethodsSchema = list(
-  'The ways to prove who calls: the first whose credential a request carries decides',
-  choice('A way to prove who calls', methodNames),
+  'Methods of authentication; the first whose credential is in the request decides',
+  choice('A method of authentication', methodNames),
   { min: 1 },
 )
 
@@ -30,34 +30,37 @@ export const mtlsSchema = map('Certificates of clients', {
     "Where a client's certificate comes from: its connection, or the Client-Cert field of listen.trustedProxies",
     ['connection', 'client-cert'],
   ).prefault('connection'),
-  ca: annotate(optionalCertificate('Who has to have issued what comes in Client-Cert; file:PATH for a file'), {
-    sensitive: false, // no secret belongs beside it that could be written here by mistake
-  }).prefault('none'),
+  ca: annotate(
+    optionalCertificate('The authorities that may issue the certificate in Client-Cert; file:PATH for a file'),
+    {
+      sensitive: false, // no secret belongs beside it that could be written here by mistake
+    },
+  ).prefault('none'),
 })
 
 const bound = choice(
-  'required: a token that is bound neither to a certificate nor to a key is rejected. What one is bound to is always asked for',
+  'required: a token bound to neither a certificate nor a key is rejected. A bound token always needs its certificate or proof',
   ['none', 'required'],
 )
 
 const dpop = optionalPolicy(
   map('Proofs of possession (DPoP, RFC 9449); needs listen.publicUrl', {
-    algorithms: list('What proofs may be signed with', algorithmSchema, { min: 1 }).prefault([
+    algorithms: list('Algorithms that proofs may be signed with', algorithmSchema, { min: 1 }).prefault([
       'ES256',
       'PS256',
       'EdDSA',
       'Ed25519',
     ]),
-    maxAge: duration('How old a proof may be: for so long, and for the tolerance, each is remembered', {
+    maxAge: duration('Greatest age of a proof. Each proof is remembered for this time and the tolerance', {
       min: 1000,
       max: 300_000,
     }).prefault('60s'),
-    clockTolerance: duration('How far the clocks of clients may be from that of the gateway', {
+    clockTolerance: duration('Largest difference between the clocks of clients and gateway', {
       min: 0,
       max: 60_000,
     }).prefault('5s'),
     withoutRedis: choice(
-      'While Redis cannot say whether a proof came to another gateway before: reject it with 503, or serve it if it is new here',
+      'A proof while Redis does not reply, so that another gateway may have had it: reject it with 503, or serve it if it is new to this gateway',
       ['reject', 'serve'],
     ).prefault('reject'),
   }),
@@ -65,7 +68,7 @@ const dpop = optionalPolicy(
 )
 
 export const authSchema = optionalPolicy(
-  map('How clients prove who they are; none: their credentials are passed on unchecked', {
+  map('How clients authenticate; none: their credentials are forwarded unchecked', {
     methods: authMethodsSchema,
     apiKey: apiKey.prefault({}),
     jwt: optionalKey(jwtSchema),
@@ -77,7 +80,7 @@ export const authSchema = optionalPolicy(
       'strip',
     ),
     identityField: optionalFieldName(
-      'The field that names the client to upstreams; what clients send in it is removed',
+      'The field that names the client to upstreams; clients’ own fields of this name are removed',
       'X-Client-Id',
     ).prefault('none'),
   }),
@@ -87,8 +90,8 @@ export const authSchema = optionalPolicy(
 export const operationAuthSchema = optionalPolicy(
   map('Who may call this operation', {
     methods: optionalKey(authMethodsSchema),
-    scopes: list('What a token must be good for: all of these', scopeSchema, { max: 32 }).prefault([]),
-    claims: claimsSchema.prefault({}).meta({ description: 'What a token must say: all of this' }),
+    scopes: list('Scopes that a token must have, all of them', scopeSchema, { max: 32 }).prefault([]),
+    claims: claimsSchema.prefault({}).meta({ description: 'Claims that a token must have, all of them' }),
   }),
   '{ methods: [apiKey] }',
 )

@@ -26,7 +26,7 @@ const challenge: DescribedField = {
   layer: 'auth',
   field: 'WWW-Authenticate',
   component: 'WWWAuthenticate',
-  header: { description: 'What is to be proved, and how (RFC 9110 §11.6.1).', schema: { type: 'string' } },
+  header: { description: 'The credentials that the operation accepts (RFC 9110 §11.6.1).', schema: { type: 'string' } },
 }
 
 const proof = {

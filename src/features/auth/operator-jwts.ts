@@ -109,7 +109,8 @@ const toRecallKey = (digest: Buffer): string => digest.toString('base64url')
 const keysUnavailable: AdminError = {
   status: 503,
   code: 'identity-unavailable',
-  detail: 'the keys of the issuer of operators’ tokens cannot be fetched: tokens of the file and certificates are good',
+  detail:
+    'the keys of the operators’ issuer (admin.jwt.jwks) cannot be fetched: use a token of the file or a certificate',
   headers: { 'Retry-After': '1' },
 }
 
@@ -135,11 +136,11 @@ export const describeRejection = (
 ): string => {
   const { nameClaim, scopeClaim } = config
   if (rejection === 'bound-token')
-    return 'it is bound to a key or a certificate, and this listener takes no proof of one'
+    return 'it is bound to a key or a certificate (claim cnf), which this listener cannot check'
   const [key, claim] = rejection === 'no-scope' ? ['scopeClaim', scopeClaim] : ['nameClaim', nameClaim]
   if (ownMember(claims, claim) === undefined) return `it has no claim ${claim} (admin.jwt.${key}) at its top level`
   return rejection === 'no-scope'
-    ? `no value of its claim ${claim} stands under admin.jwt.scopes`
+    ? `no value of its claim ${claim} is in admin.jwt.scopes`
     : `its claim ${claim} (admin.jwt.nameClaim) is no name: a text of 1 to 128 visible ASCII characters, and no address`
 }
 

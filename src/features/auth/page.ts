@@ -29,7 +29,7 @@ const clientActivitySection = ({ at, clients }: Overview): Html => {
 
 const missingText = ({ rows, seen, complete }: NonNullable<Overview['clients']>): string | null => {
   if (complete === false)
-    return `More clients came than are followed, so some are missing: ${formatCount(seen)} are, and the first ${formatCount(rows.length)} listed.`
+    return `There were more clients than the gateway follows: ${formatCount(seen)} are followed, ${formatCount(rows.length)} are listed.`
   return seen > rows.length ? `${formatCount(seen - rows.length)} more are not listed.` : null
 }
 
@@ -46,7 +46,7 @@ const isBad = ({ requests, failed, limited, rejected }: ActivityRow): boolean =>
 const clientsTable = (at: string, id: string, rows: readonly ActivityRow[]): Html =>
   htmlTable<ActivityRow>({
     id,
-    caption: 'Of the last 15 minutes, the ones that fare worst first',
+    caption: 'Clients of the last 15 minutes, most errors first',
     idOf: ({ client }) => `activity-${client}`,
     isBad: (row) => isAffected(row) && isBad(row),
     bodies: [{ rows }],

@@ -38,7 +38,7 @@ const authSettings: ConfigRule = (tree) => {
 const unprovableAuth = (tree: unknown, id: string): RuleResult => {
   const path: KeyPath = ['operations', id, 'auth']
   if (!isEnabledAt(tree, path)) return null
-  const message = 'nothing says how clients prove who they are'
+  const message = 'auth is missing, so clients cannot authenticate'
   const hint = 'add auth: { methods: [apiKey] } at the top level'
   return { path, message, expected: 'auth at the top level', found: 'none', hint }
 }
@@ -52,7 +52,7 @@ const conflictingFields = (tree: unknown): RuleResult => {
   const expected = 'a field of its own'
   return fields.map(({ path, name }, index) => {
     const found = findField(fields.slice(0, index), name)?.name
-    const message = 'this field is used for something else'
+    const message = 'this field is already used by another setting'
     return found !== undefined && { path, message, expected, found, hint: 'choose another name' }
   })
 }
@@ -64,7 +64,7 @@ const tokenMethods: ConfigRule = (tree) =>
         isTokenMethod(name) && [
           valueAt(tree, ['auth', name]) === undefined && {
             path: [...path, index],
-            message: 'nothing says which tokens are good',
+            message: `auth.${name} is missing, so no token can be verified`,
             expected: `auth.${name} at the top level`,
             found: 'none',
             hint: methodHints[name],
@@ -72,10 +72,10 @@ const tokenMethods: ConfigRule = (tree) =>
           name === 'jwt' &&
             names.slice(0, index).includes('introspection') && {
               path: [...path, index],
-              message: 'no token gets as far as this: introspection takes them all',
+              message: 'jwt gets no token, because introspection comes first and takes all',
               expected: 'jwt before introspection',
-              found: 'jwt behind it',
-              hint: 'write jwt first: it leaves to introspection what is no JWT',
+              found: 'jwt after introspection',
+              hint: 'write jwt first: it leaves other tokens to introspection',
             },
         ],
     ),
@@ -93,7 +93,7 @@ const unusableAlgorithms = (path: KeyPath, { jwks, algorithms }: Pick<JwtConfig,
   return (
     algorithms.every((algorithm) => keys.find(algorithm, null).length === 0) && {
       path: [...path, 'algorithms'],
-      message: `no key of ${formatKeyPath([...path, 'jwks'])} is for any of these, so no token is good`,
+      message: `no key of ${formatKeyPath([...path, 'jwks'])} fits one of these, so every token is rejected`,
       expected: 'an algorithm that the issuer signs with',
       found: algorithms.join(', '),
       hint: 'see alg and kty of its keys',
@@ -111,10 +111,10 @@ const scopesWithoutToken: ConfigRule = (tree) =>
       (key) =>
         Object.keys(auth[key]).length > 0 && {
           path: ['operations', id, 'auth', key],
-          message: 'only a token has these, so clients with other credentials could not call this operation',
-          expected: 'methods that take tokens alone',
+          message: `only tokens have ${key}: clients with other credentials could not call this operation`,
+          expected: 'only methods for tokens',
           found: methods.join(', '),
-          hint: 'add methods: [jwt] beside it, or leave it out',
+          hint: `add methods: [jwt] beside ${key}, or remove ${key}`,
         },
     )
   })
@@ -126,20 +126,20 @@ const duplicateClients: ConfigRule = (tree) => {
   const issues: ConfigIssue[] = []
   const checkUnique = (seen: Set<string>, name: string | null, path: () => KeyPath, what: string): void => {
     if (name === null) return
-    const details = { message: `a ${what} stands here already`, expected: 'each once', found: 'a duplicate' }
+    const details = { message: `a second ${what}`, expected: 'each once', found: 'a duplicate' }
     if (seen.has(name)) issues.push({ path: path(), ...details, hint: 'rename or remove one of them' })
     seen.add(name)
   }
   for (const [index, client] of listAt(tree, ['clients']).entries()) {
-    checkUnique(ids, textAt(client, 'id'), () => ['clients', index, 'id'], 'client of this name')
+    checkUnique(ids, textAt(client, 'id'), () => ['clients', index, 'id'], 'client with this id')
     checkUnique(
       claimTexts,
       canonicalClaims(valueAt(client, ['claims'])),
       () => ['clients', index, 'claims'],
-      'client of these claims',
+      'client with these claims',
     )
     for (const [at, key] of listAt(client, ['apiKeys']).entries())
-      checkUnique(keys, textAt(key, 'id'), () => ['clients', index, 'apiKeys', at, 'id'], 'key of this id')
+      checkUnique(keys, textAt(key, 'id'), () => ['clients', index, 'apiKeys', at, 'id'], 'key with this id')
   }
   return issues
 }
@@ -199,10 +199,10 @@ const operatorJwt: ConfigRule = (tree) => {
     unusableAlgorithms(['admin', 'jwt'], stated),
     shared && {
       path: ['admin', 'jwt', 'audience'],
-      message: 'a token of a client would be one for the admin listener too',
+      message: 'the admin listener would accept a client’s token',
       expected: 'an audience of its own',
       found: `one of auth.${shared}.audience`,
-      hint: 'have the issuer make the tokens of operators for another audience',
+      hint: 'have the issuer issue operators’ tokens for another audience',
     },
   ]
 }

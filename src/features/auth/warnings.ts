@@ -36,7 +36,7 @@ const unusedSettings: WarningRule = ({ config }) => {
     readsCertificates ? null : unused(['mtls'], ['auth', 'mtls'], 'no operation reads certificates of clients'),
     ...credentials.map(({ key, by, has }) => {
       const index = clients.findIndex(has)
-      const why = 'no operation asks for it, here or of any other client'
+      const why = 'no operation accepts this credential'
       return index !== -1 && unused(by, ['clients', index, key], why, key)
     }),
   ]
@@ -50,7 +50,7 @@ const lockedOut: WarningRule = ({ config }) =>
     message: 'every client is rejected: auth is required, and clients is empty',
     expected: 'at least one client',
     found: 'none',
-    hint: 'add clients: [{ id: …, operations: all }] with what each proves itself by, or remove auth',
+    hint: 'add clients: [{ id: …, operations: all }] with a credential each, or remove auth',
   }
 
 const untoldUpstreams: WarningRule = ({ parsed: { auth, upstreams } }) => {
@@ -63,7 +63,7 @@ const untoldUpstreams: WarningRule = ({ parsed: { auth, upstreams } }) => {
         isField(name) && {
           path: [...path, 'request', 'remove', index],
           message: 'this upstream does not get the client’s id, which auth.identityField adds',
-          expected: 'this line where it may not know, and nowhere else',
+          expected: 'this line only for an upstream that must not know the client',
           found: name,
           hint: 'remove this line unless that is meant',
         },

@@ -40,7 +40,7 @@ const storedErrorFindings: FindingSource = ({ at, config, recent, report }) =>
           `which the upstream sent at ${time(sentAt)} and ${fresh}: ` +
           `${facts.storedErrors} of ${pluralize(facts.requests, 'request')} in the last minute` +
           `${hasEnded ? `, none since ${time(servedAt)}` : ''}`,
-        ...(facts.isShared ? ['each gateway has a memory of its own: run it on each of them'] : []),
+        ...(facts.isShared ? ['each gateway has its own memory: run the command on each of them'] : []),
       ]
     })
   })
@@ -49,7 +49,7 @@ const redisFindings: FindingSource = ({ file, report: { cache } }) => {
   if (cache?.redis?.state !== 'local') return []
   const facts = { ...cache.redis, command: checkCommandLine(file.name, '--online') }
   return finding('cache-not-shared', 'warning', 'redis', facts, (redis) => [
-    `${redisGone(redis)}: this gateway has in its cache what it has stored itself`,
+    `${redisGone(redis)}: this gateway uses only responses that it stored itself`,
   ])
 }
 

@@ -137,7 +137,7 @@ export class CacheFetch {
     this.exchange.abort(
       new GatewayError('client-gone', {
         reason: 'no-client-waits',
-        cause: new Error('every client that waited has gone'),
+        cause: new Error('all clients that waited have left'),
       }),
     )
   }

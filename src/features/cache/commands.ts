@@ -19,12 +19,12 @@ const reads = allOperations.flatMap(({ id, method }) => (method === 'GET' ? [id]
 
 const args = {
   operation: argument.optionalArgument(
-    argument.choiceArgument(reads, { usage: '[OPERATION]', help: 'of which operation; without: of all' }),
+    argument.choiceArgument(reads, { usage: '[OPERATION]', help: 'the operation; default: all' }),
   ),
   client: argument.optionalArgument(
     argument.textArgument({
       usage: '--client <ID>',
-      help: 'only what is stored for this client; empty: for those whose id was not asked',
+      help: 'only responses stored for this client; empty: for requests without a client',
       only: 'script',
     }),
   ),
@@ -54,7 +54,7 @@ const purgeCommand: Command<argument.ValuesOf<typeof args>, PurgeScope, PurgeCom
     return {
       title: operation === null ? 'Clear the cache?' : `Clear the cache of ${operation}?`,
       what: paragraphs(
-        html`All that is stored ${operation === null ? null : html`of ${operation} `}is removed, for every client. The next requests go to the upstreams, which have more to do until it is stored again.`,
+        html`All stored responses ${operation === null ? null : html`of ${operation} `}are removed, for every client. The next requests go to the upstreams, whose load grows until responses are stored again.`,
         cache === null ? 'Nothing is cached at present.' : null,
         'This cannot be undone.',
       ),
@@ -79,10 +79,10 @@ const purgeCommand: Command<argument.ValuesOf<typeof args>, PurgeScope, PurgeCom
   successText: (done) => `The ${clearedText(done)}.`,
   cliText: ({ operation = null, client = null }, { removed }) => `the ${clearedText({ operation, client, removed })}`,
   responseShape: asObject({ removed: asNumber }),
-  rejectedText: 'has not removed all of it',
+  rejectedText: 'has not removed all responses',
   links: {
     cache: () => ({ query: {}, words: 'Clear the cache' }),
-    cached: (operation) => ({ query: { operation }, words: 'Clear', about: `what is stored of ${operation}` }),
+    cached: (operation) => ({ query: { operation }, words: 'Clear', about: `the stored responses of ${operation}` }),
   },
 }
 
@@ -91,8 +91,8 @@ export const cacheCommands: CommandGroup = {
   description: 'Have a running gateway remove stored responses.',
   choice: { usage: '<ACTION>', help: 'what it is to do' },
   args,
-  help: `What is stored is removed: all of it, or of an operation, or of a client. What is on its way meanwhile is served and not stored. The memory of other
-gateways keeps what it has.`,
+  help: `Stored responses are removed: all, or those of an operation or a client. Responses that arrive meanwhile are served but not stored. Other gateways’
+memory keeps its responses.`,
   exitCodes: '0 done, 1 the gateway could not do all of it, or knows no such client, 2 the gateway did not respond',
   examples: ['cache clear market.insights', 'cache clear --client bank-a'],
   commands: [purgeCommand],
@@ -106,7 +106,7 @@ const clearedText = ({ operation, client, removed }: PurgeCommandResult): string
 
 const workersUnavailable = (removed: number, silent: number): AdminError =>
   workersNotReplying(
-    `${removed} were removed, but ${silent} of the workers did not reply: they may still serve the responses that they have stored; ask again`,
+    `${removed} were removed, but ${silent} of the workers did not reply: they may still serve stored responses; repeat the command`,
   )
 
 const redisUnavailable = (removed: number): AdminError => ({

@@ -23,18 +23,18 @@ import { redisSchema } from '../redis/config.ts'
 import { redisRule } from '../redis/rules.ts'
 import { heuristicStatuses } from './policy/status-codes.ts'
 
-const cacheSchema = map('What is stored of operations that have cache on', {
-  maxBytes: size('Most memory of what is stored, of all operations and workers together', { min: mebibyte }).prefault(
-    '64MiB',
-  ),
+const cacheSchema = map('The store of responses, for operations with cache', {
+  maxBytes: size('Most memory for stored responses, of all operations and workers together', {
+    min: mebibyte,
+  }).prefault('64MiB'),
   credentials: list(
     'Fields in which clients send credentials, beside Authorization and Cookie: a request with one gets no stored response',
     lowerFieldName('A field name; case does not matter', 'X-Api-Key'),
     { max: 20 },
   ).prefault(['X-Api-Key']),
   redis: redisSchema(
-    'Redis or Valkey, where gateways find what one of them has stored',
-    'this gateway has what it has stored itself',
+    'Redis or Valkey, in which gateways share stored responses',
+    'this gateway uses only responses that it stored itself',
     '20ms',
   ).prefault('none'),
 })
@@ -48,7 +48,7 @@ const storableStatus = keySchema({
     heuristicStatuses.some((status) => String(status) === text)
       ? String(text)
       : new InvalidScalar(
-          'a status that is stored only with a lifetime of its own',
+          'a status that is stored only if the response has a lifetime',
           'have the upstream send Cache-Control with it, or remove this line',
         ),
 }).meta({ pattern: `^(${heuristicStatuses.join('|')})$` })
@@ -56,14 +56,14 @@ const storableStatus = keySchema({
 /** Milliseconds by status. A single duration is for 200. */
 const ttl = z
   .union([
-    optionalDuration('How long a 200 is fresh that does not say so itself'),
+    optionalDuration('How long a 200 without a lifetime is fresh'),
     z.record(storableStatus, duration('How long such a response is fresh')),
   ])
   .transform((given): Readonly<Record<string, number>> | null => (typeof given === 'number' ? { 200: given } : given))
-  .meta({ description: 'How long a response without a lifetime of its own is fresh, by its status' })
+  .meta({ description: 'How long a response without a lifetime is fresh, by status' })
 
 const policy = map('How responses are stored, and when they are used', {
-  maxEntry: size('A longer response is passed on, and not stored', { min: 1024, max: 1024 * mebibyte }).prefault(
+  maxEntry: size('A longer response is forwarded, and not stored', { min: 1024, max: 1024 * mebibyte }).prefault(
     '1MiB',
   ),
   shared: boolean(
@@ -72,13 +72,13 @@ const policy = map('How responses are stored, and when they are used', {
   heuristic: boolean('Whether a response with Last-Modified and no lifetime of its own gets one').prefault(false),
   ttl: ttl.prefault('none'),
   staleIfError: optionalDuration(
-    'How long a response that is no longer fresh may be served in place of a failure, unless it says so itself',
+    'How long a stale response may be served in place of a failure, unless the response says',
   ).prefault('none'),
   staleWhileRevalidate: optionalDuration(
-    'How long a response that is no longer fresh is served while a newer one is fetched, unless it says so itself',
+    'How long a stale response is served while a newer one is fetched, unless the response says',
   ).prefault('none'),
   staleWhenDisconnected: durationOrZero(
-    'How long a response that is no longer fresh is served while the upstream cannot be reached',
+    'How long a stale response is served while the upstream cannot be reached',
   ).prefault('60s'),
 })
 
@@ -133,10 +133,10 @@ const entryFitsCache: ConfigRule = (tree) => {
       policy &&
       policy.maxEntry > cache.maxBytes && {
         path: [...path, 'maxEntry'],
-        message: 'more than there is room for',
+        message: 'the cache has no room for such a response',
         expected: `at most cache.maxBytes, ${formatSize(cache.maxBytes)}`,
         found: formatSize(policy.maxEntry),
-        hint: 'write less, or more for cache.maxBytes',
+        hint: 'write less, or raise cache.maxBytes',
       }
     )
   })

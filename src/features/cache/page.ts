@@ -12,7 +12,7 @@ const cacheSection = ({ at, status: { cache } }: Overview): Html =>
       ? 'No operation is cached.'
       : htmlList([
           ['Stored', `${formatRoundedSize(cache.bytes)} of ${formatRoundedSize(cache.maxBytes)}`],
-          ['Made room', `${formatCount(cache.evictions)}× ${sinceStart}`],
+          ['Evicted', `${formatCount(cache.evictions)}× ${sinceStart}`],
           [
             'Redis',
             cache.redis && html`${sharedBadge(at, cache.redis)}, <span class="url">${cache.redis.server}</span>`,
@@ -21,7 +21,7 @@ const cacheSection = ({ at, status: { cache } }: Overview): Html =>
             ([id, { entries, hitRatio }]) =>
               [
                 id,
-                html`${formatCount(entries)} stored, ${hitRatio === null ? 'not asked for' : `${(hitRatio * 100).toFixed(1)} % hits ${sinceStart}`} ${commandLinks('cached', id)}`,
+                html`${formatCount(entries)} stored, ${hitRatio === null ? 'no requests' : `${(hitRatio * 100).toFixed(1)} % hits ${sinceStart}`} ${commandLinks('cached', id)}`,
               ] as const,
           ),
         ]),

@@ -21,7 +21,7 @@ const layerRows = ({ id, method }: Operation, config: Config, lease: CacheLease)
   const { cache } = config.operations[id]
   const create = () => bySide(lease.layer(id, 'primary'), lease.layer(id, 'candidate'))
   if (method === 'GET') return [layerRow('cache', `operations.${id}.cache`, cache, () => 'on', create)]
-  const format = (): string => 'of what its responses name'
+  const format = (): string => 'of the URLs in Location and Content-Location'
   const invalidation = (): Layer => cacheInvalidationLayer(config.listen, lease.invalidate)
   return [layerRow('cache-invalidation', 'cache', lease.isUsed || null, format, invalidation)]
 }

@@ -12,11 +12,11 @@ const cacheRows = (
 ): readonly TableRow[] => [
   ['cache', 'entries', 'bytes', `hits ${sinceStart}`],
   ...Object.entries(operations).map(([id, { bytes, entries, hitRatio }]): TableRow => {
-    const hits = hitRatio === null ? 'not asked for' : `${(hitRatio * 100).toFixed(1)}%`
+    const hits = hitRatio === null ? 'no requests' : `${(hitRatio * 100).toFixed(1)}%`
     return [id, `${entries}`, formatRoundedSize(bytes), hits]
   }),
   // More than the sum: responses that are arriving, or still read, count too.
-  ['in all', '', `${formatRoundedSize(bytes)} of ${formatRoundedSize(maxBytes)}`],
+  ['total', '', `${formatRoundedSize(bytes)} of ${formatRoundedSize(maxBytes)}`],
   ...(redis === null ? [] : [['redis', '', '', renderRedis(redis, at)]]),
 ]
 
@@ -26,7 +26,7 @@ const renderRedis = (
 ): string => {
   if (state === 'shared') return `shared with other gateways (${server})`
   const here = where === null ? '' : ` ${where}`
-  return `${server} OF NO USE${here} since ${formatAgo(since, at)}${reason === null ? '' : `: ${reason}`}`
+  return `${server} CANNOT BE USED${here} since ${formatAgo(since, at)}${reason === null ? '' : `: ${reason}`}`
 }
 
 export const texts: readonly StatusText[] = [

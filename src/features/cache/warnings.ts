@@ -44,9 +44,9 @@ const entryWithoutRoom: WarningRule = ({ config, processes }) => {
       cache.maxEntry > room && {
         path: ['operations', id, 'cache', 'maxEntry'],
         message: 'the longest responses are never stored: a worker has no room for one while it arrives',
-        expected: `at most ${formatSize(room)}, half of what each worker has of cache.maxBytes`,
+        expected: `at most ${formatSize(room)}, half of each worker’s share of cache.maxBytes`,
         found: formatSize(cache.maxEntry),
-        hint: 'write less, or more for cache.maxBytes',
+        hint: 'write less, or raise cache.maxBytes',
       }
     )
   })

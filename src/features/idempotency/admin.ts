@@ -43,18 +43,18 @@ const storeFindings: FindingSource = ({ config, file, report }) => {
     const facts = { where, reason, rejects, rejected, since }
     const shows = tries ? checkCommandLine(file.name, '--online') : command
     return finding('keys-unavailable', severity, 'idempotency', { ...facts, command: shows }, ({ reason, where }) => [
-      `what keys led to cannot be looked up${wherePhrase({ where })}${reason === null ? '' : ` (${reason})`}: ${then}`,
+      `idempotency keys cannot be looked up${wherePhrase({ where })}${reason === null ? '' : ` (${reason})`}: ${then}`,
     ])
   }
   if (entries !== null && maxEntries !== null && entries >= maxEntries)
     return finding('keys-full', severity, 'idempotency', { entries, rejects, rejected, command }, ({ entries }) => [
-      `${entries} keys are remembered, as many as idempotency.maxEntries allows: ${then}`,
+      `the memory of idempotency keys is full (${entries}, idempotency.maxEntries): ${then}`,
     ])
   if (rejected.last15Min === 0) return []
   const facts = { rejected, since: rejected.firstAt, command }
   const level = rejected.lastMinute === 0 ? 'notice' : 'warning'
   return finding('keys-were-unavailable', level, 'idempotency', facts, ({ rejected }) => [
-    `what keys led to could not be remembered for a while: ${countPhrase(rejected, 'rejected')}`,
+    `idempotency keys could not be stored for a while: ${countPhrase(rejected, 'rejected')}`,
   ])
 }
 
@@ -73,7 +73,7 @@ const unknownFindings: FindingSource = ({ at, config, report }) => {
   if (!isMany && at - since < oldUnknownMs) return []
   const facts = { unknown, since, command: explainCommandLine(worst, config) }
   return finding('outcomes-unknown', isMany ? 'warning' : 'notice', 'idempotency', facts, ({ unknown, since }, at) => [
-    `the outcome of ${pluralize(unknown, 'request')} with a key is unknown, the oldest since ${formatTimeOfDay(since, at)}: a repetition is rejected with 409 (onUnknown: reject) until the upstream was asked and the key is forgotten`,
+    `the outcome of ${pluralize(unknown, 'request')} with a key is unknown, the oldest since ${formatTimeOfDay(since, at)}: repetitions get 409 (onUnknown: reject) until an operator asks the upstream and forgets the key`,
   ])
 }
 
@@ -140,7 +140,7 @@ const replayed: DescribedField = {
   field: 'Idempotency-Replayed',
   component: 'IdempotencyReplayed',
   header: {
-    description: 'true: the response to an earlier request with the same key, which was not sent again.',
+    description: 'true: the stored response to an earlier request with the same key. This request was not forwarded.',
     schema: { type: 'string' },
   },
 }
@@ -159,7 +159,7 @@ const describe: DescribeOperation = ({ id }, { operations, listen }) => {
   const { idempotency } = operations[id]
   if (idempotency === null) return {}
   const { header: name, required, onStoreFailure } = idempotency
-  const description = 'A key of its own for each thing to be done. A repetition with the same key is done once.'
+  const description = 'A new key for each action. Requests with the same key are processed once.'
   const parameter = { name, in: 'header', description, ...(required && { required }), schema: { type: 'string' } }
   return {
     failures: [

@@ -14,7 +14,7 @@ import type { RecordSummary } from './store/idempotency-store.ts'
 
 const addressArgument: argument.Argument<string> = {
   usage: '--address <IP>',
-  help: 'whose key it is where clients are not asked who they are: the address in the access log',
+  help: 'the owner of the key without auth: the address in the access log',
   expected: 'an IP address',
   example: '192.0.2.7',
   read: (value) => (typeof value === 'string' && isIP(value) !== 0 ? value : undefined),
@@ -26,13 +26,17 @@ const args = {
     allOperations.flatMap(({ id, method }) => (method === 'POST' ? [id] : [])),
     {
       usage: '--operation <ID>',
-      help: 'what the request was for',
+      help: 'the operation of the request',
       example: 'financing.pre-approval',
       isRequired: true,
     },
   ),
   client: argument.optionalArgument(
-    argument.textArgument({ usage: '--client <NAME>', help: 'whose key it is: the id in clients', example: 'bank-a' }),
+    argument.textArgument({
+      usage: '--client <NAME>',
+      help: 'the owner of the key: its id in clients',
+      example: 'bank-a',
+    }),
   ),
   address: argument.optionalArgument(addressArgument),
   yes: argument.flagArgument('--yes', 'forget it: the upstream has not processed the request, or may process it again'),
@@ -103,7 +107,7 @@ const forgetCommand: KeyCommand = {
     const error = toLookupError(result, reference)
     // Without a reply, the command may have run or may still run, and the event says so.
     if (result !== undefined && result !== 'unavailable') return error
-    const detail = `${error.detail}. The key may be forgotten all the same, now or later: ask with show`
+    const detail = `${error.detail}. The key may still be forgotten, now or later: run idempotency show`
     return { ...error, detail, done: { ...shown } }
   },
   event: 'idempotency key forgotten',
@@ -114,11 +118,11 @@ const forgetCommand: KeyCommand = {
 
 export const idempotencyCommands: CommandGroup = {
   name: 'idempotency',
-  description: 'Show what a running gateway remembers of a key of idempotency, or have it forget one.',
+  description: 'Show or forget an idempotency key in a running gateway.',
   choice: { usage: '<ACTION>', help: 'what it is to do' },
   args,
-  help: `Whose key it is: --client where the gateway asks clients who they are, --address where auth is none and the request had no credentials. A client that
-is known by its credentials alone cannot be named: what is stored is their digest, and a secret does not belong on a command line.
+  help: `The owner of the key: --client where the operation has auth, --address where auth is none and the request had no credentials. Without auth, a client
+with credentials cannot be named: the gateway stores their digest, and a secret does not belong on a command line.
 A request whose key was forgotten is processed again. Ask the upstream first, by the id of the first request.`,
   exitCodes:
     '0 done, 1 the gateway does not do it (no request has such an owner, there is nothing to forget, or --yes is missing), 2 the gateway did not respond',
@@ -147,9 +151,9 @@ const rejectOwner = async ({ operation, owner }: KeyReference, config: Config): 
   const isAsked = authenticates(config.operations[operation])
   if ('client' in owner && isAsked) return argument.rejectUnknownClient(owner.client, config)
   if ('client' in owner)
-    return argument.badRequest(`client: ${operation} asks no client who it is; write its --address`)
+    return argument.badRequest(`client: ${operation} does not authenticate clients; write --address`)
   if (!isAsked) return null
-  return argument.badRequest(`address: ${operation} asks each client who it is; write its name with --client`)
+  return argument.badRequest(`address: ${operation} authenticates clients; write --client`)
 }
 
 const summarize = (record: RecordSummary | false): KeySummary => {
@@ -165,39 +169,36 @@ const summarize = (record: RecordSummary | false): KeySummary => {
 const toLookupError = (failure: LookupFailure | undefined, { operation }: KeyReference): AdminError => {
   if (failure === undefined) return noWorkerReplied
   if (failure === 'malformed')
-    return argument.badRequest(
-      'key is expected to be one that the operation takes: not empty, and no longer than maxKey',
-    )
+    return argument.badRequest('key is expected to be valid for the operation: not empty, at most maxKey characters')
   if (failure === 'off') {
-    const detail = `operations.${operation} has no idempotency, so it remembers no key`
+    const detail = `operations.${operation} has no idempotency, so it stores no keys`
     return { status: 409, code: 'no-idempotency', detail }
   }
-  const detail = 'what is remembered cannot be asked for just now; status says why'
+  const detail = 'the store of idempotency keys does not reply; for the reason: lender-gateway status'
   return { status: 503, code: 'idempotency-unavailable', detail }
 }
 
-const absent = 'nothing is remembered of this key: a request with it is forwarded'
+const absent = 'the gateway has no record of this key: a request with it is forwarded'
 
 const notRemembered: AdminError = { status: 409, code: 'not-remembered', detail: absent }
 
 const stillUnderWay: AdminError = {
   status: 409,
   code: 'in-progress',
-  detail:
-    'the first request with this key is still under way: wait until it has ended, 15 s after its gateway at the latest',
+  detail: 'the first request with this key is in progress: wait until it ends, or 15 s if its gateway has stopped',
 }
 
 const rejectForgetting = (shown: KeySummary, isConfirmed: boolean): AdminError | null => {
   if (shown.state === 'absent') return notRemembered
   if (shown.state === 'in-progress') return stillUnderWay
   if (isConfirmed) return null
-  const detail = `${describeKey(shown)}. Forgotten, a request with it is processed again: repeat this with --yes (yes: true in JSON)`
+  const detail = `${describeKey(shown)}. If it is forgotten, a request with it is processed again. To forget it, repeat this with --yes (yes: true in JSON)`
   return { status: 409, code: 'not-confirmed', detail }
 }
 
 const stateTexts: Readonly<Record<KeySummary['state'], string>> = {
   absent,
-  'in-progress': 'the first request with this key is under way',
+  'in-progress': 'the first request with this key is in progress',
   unknown: 'the outcome of the first request with this key is unknown',
   done: 'the first request with this key was processed',
   unreadable:

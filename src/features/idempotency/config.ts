@@ -24,7 +24,7 @@ import { redisSchema } from '../redis/config.ts'
 const policyShape = {
   header: lowerFieldName('The field of the key', 'Idempotency-Key').prefault('Idempotency-Key'),
   required: boolean('Whether a request without a key gets 400').prefault(false),
-  ttl: duration('How long what a key led to is remembered', { min: 1000, max: 31 * day }).prefault('24h'),
+  ttl: duration('How long a key and its response are stored', { min: 1000, max: 31 * day }).prefault('24h'),
   maxKey: integer('Most characters of a key; a request with a longer one gets 400', { min: 16, max: 1024 }).prefault(
     255,
   ),
@@ -32,7 +32,7 @@ const policyShape = {
     min: 1024,
     max: 16 * mebibyte,
   }).prefault('64KiB'),
-  maxResponse: size('A longer response is passed on and not kept: its repetition gets 409', {
+  maxResponse: size('A longer response is forwarded and not stored: a repetition gets 409', {
     min: 1024,
     max: mebibyte,
   }).prefault('64KiB'),
@@ -41,10 +41,10 @@ const policyShape = {
     max: 30_000,
   }).prefault('none'),
   onUnknown: choice(
-    'What becomes of a repetition when the outcome of the first is unknown: 409, or forwarded, since the upstream knows keys',
+    'A repetition when the outcome of the first request is unknown: rejected with 409, or forwarded, because the upstream recognizes keys',
     ['reject', 'forward'],
   ).prefault('reject'),
-  onStoreFailure: choice('What becomes of requests while nothing can be remembered: 503, or passed without a promise', [
+  onStoreFailure: choice('Requests while keys cannot be stored: rejected with 503, or passed without protection', [
     'reject',
     'pass',
   ]).prefault('reject'),
@@ -69,22 +69,22 @@ const encryptionKey = scalar<string>('A key; file:PATH reads it from a file', {
   file: 'line',
 })
 
-export const idempotencySchema = map('How a POST with a key happens once, in operations that have idempotency on', {
+export const idempotencySchema = map('How a POST with a key is processed once, in operations with idempotency', {
   ...policyShape,
-  maxKeysPerClient: integer('Most keys of one client that are remembered; a request with the next one gets 429', {
+  maxKeysPerClient: integer('Most stored keys of one client; a request with a further key gets 429', {
     min: 1,
     max: 10_000_000,
   }).prefault(100_000),
-  maxEntries: integer('Most keys that are remembered in memory, of all workers together', {
+  maxEntries: integer('Most keys in memory, of all workers together', {
     min: 100,
     max: 10_000_000,
   }).prefault(200_000),
-  maxBytes: size('Most memory of kept responses, of all workers together; the oldest are dropped for newer ones', {
+  maxBytes: size('Most memory for stored responses, of all workers together; newer responses replace the oldest', {
     min: mebibyte,
   }).prefault('64MiB'),
   redis: redisSchema(
-    'Redis or Valkey, which remembers for several gateways, and over restarts',
-    'onStoreFailure says what becomes of the request',
+    'Redis or Valkey, which stores keys for several gateways, and over restarts',
+    'onStoreFailure decides',
     '500ms', // a POST should wait rather than be rejected because the network was busy
   ).prefault('none'),
   replicas: optionalKey(
@@ -93,21 +93,21 @@ export const idempotencySchema = map('How a POST with a key happens once, in ope
       { min: 0, max: 5 },
     ),
   ),
-  encryptionKeys: list('What responses in Redis are encrypted with: the first encrypts, both decrypt', encryptionKey, {
+  encryptionKeys: list('Keys that encrypt responses in Redis: the first encrypts, both decrypt', encryptionKey, {
     max: 2,
     sensitive: true,
   }).prefault([]),
 })
 
 const idempotencySwitch = policySwitch(
-  'Whether a POST with a key happens once, as the defaults say',
+  'Whether a POST with a key is processed once, by the defaults',
   '{ required: true, … }',
   '{ required: true }',
 )
 
 const operationIdempotencySchema = z
   .union([idempotencySwitch, z.strictObject(partialShape(policyShape))])
-  .meta({ description: 'Whether a POST with a key happens once; POST operations only' })
+  .meta({ description: 'Whether a POST with a key is processed once; POST operations only' })
 
 export type IdempotencyConfig = Config['idempotency']
 /** `wait` 0: a repetition does not wait. */

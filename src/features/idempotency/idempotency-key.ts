@@ -26,7 +26,7 @@ export const parseIdempotencyKey = (fields: HeaderFields, field: string, maxLeng
   const key = value.startsWith('"') ? parseString(value, maxLength) : value
   if (key === '') throw invalidKey('it is empty')
   if (key.length > maxLength) throw invalidKey(`it is longer than ${maxLength} characters`)
-  if (key === value && !bareKey.test(key)) throw invalidKey('it has a character that no key has')
+  if (key === value && !bareKey.test(key)) throw invalidKey('it has a character that is not allowed')
   return key
 }
 
@@ -45,7 +45,7 @@ const parseString = (value: string, maxLength: number): string => {
   } catch {
     // The library's message quotes the client.
   }
-  throw invalidKey('it is no string of structured fields')
+  throw invalidKey('it is not a string of structured fields')
 }
 
 const invalidKey = (why: string): GatewayError => new GatewayError('idempotency-key-invalid', { cause: why })

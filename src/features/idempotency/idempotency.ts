@@ -122,7 +122,7 @@ export const idempotencyLayer = (rules: OperationIdempotencyConfig, deps: Idempo
   }
 }
 
-const leftOutKey = 'by codec: node, each request over HTTP/2 needs a key: a malformed one is left out'
+const leftOutKey = 'with codec: node, each request over HTTP/2 needs a key, because a malformed key is dropped'
 
 // A random UUID for each attempt would allocate 1 kB.
 const processToken = randomUUID()

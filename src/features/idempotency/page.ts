@@ -17,7 +17,7 @@ const idempotencySection = ({ at, status: { idempotency } }: Overview): Html =>
     'idempotency',
     'Idempotency',
     idempotency === null
-      ? 'No operation has it.'
+      ? 'No operation has idempotency.'
       : htmlList([
           ['Remembered', html`in ${idempotency.store}${storeBadge(at, idempotency)}`],
           ['Keys', ofMost(idempotency.entries, idempotency.maxEntries, formatCount)],
@@ -25,7 +25,7 @@ const idempotencySection = ({ at, status: { idempotency } }: Overview): Html =>
           ['In progress', idempotency.inProgress === null ? null : formatCount(idempotency.inProgress)],
           ['Unknown outcomes', idempotency.unknown === null ? null : unknownText(at, idempotency)],
           [
-            'Given up',
+            'Dropped',
             idempotency.dropped === 0 ? null : `${formatCounted(idempotency.dropped, 'response')} ${sinceStart}`,
           ],
           [
@@ -39,7 +39,7 @@ type IdempotencyStatus = NonNullable<Overview['status']['idempotency']>
 
 const storeBadge = (at: string, { store, state, since, reason, where }: IdempotencyStatus): Html | null => {
   if (state === 'unavailable')
-    return html`, ${badge('bad', 'cannot be asked')} ${where} since ${sinceHtml(at, since)}${reason !== null && `: ${reason}`}`
+    return html`, ${badge('bad', 'does not reply')} ${where} since ${sinceHtml(at, since)}${reason !== null && `: ${reason}`}`
   return store === 'memory' ? null : html`, ${sharedBadge(at, { state, since, reason, where })}`
 }
 

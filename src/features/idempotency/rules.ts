@@ -12,7 +12,7 @@ const encryptedInRedis: ConfigRule = (tree) => {
   const path = ['idempotency', 'redis']
   const keys = valueAt(tree, ['idempotency', 'encryptionKeys']) ?? []
   if (!isEnabledAt(tree, path) || !Array.isArray(keys) || keys.length > 0) return null
-  const message = 'responses would lie in Redis unencrypted'
+  const message = 'responses would be stored in Redis unencrypted'
   const hint = 'make one: openssl rand -base64 32 > KEY; then add encryptionKeys: [file:KEY]'
   return { path, message, expected: 'idempotency.encryptionKeys', found: 'no key', hint }
 }
@@ -32,8 +32,8 @@ const keyTwice: ConfigRule = (tree) => {
     return (
       own && {
         path: valueAt(tree, path) === undefined ? own.path : path,
-        message: 'the field of the key says something else already',
-        expected: 'a field of its own for the key of idempotency',
+        message: 'this field already has another use',
+        expected: 'a field for the idempotency key alone',
         found: `the field of ${formatKeyPath(own.path)}`,
         hint: 'rename one of the two',
       }
@@ -56,7 +56,7 @@ const lostIdempotencyKeys: WarningRule = ({ config: { operations, upstreams } })
     return (
       edits[0] !== undefined && {
         path: ['operations', id, 'idempotency'],
-        message: 'the key of the client does not reach the upstream, which cannot recognize what is forwarded again',
+        message: 'the key of the client does not reach the upstream, which cannot recognize a repeated request',
         expected: 'the key to be passed on, or onUnknown: reject',
         found: `${idempotency.header} in ${edits[0]}`,
         hint: `take it out of ${edits[0]}, or write onUnknown: reject`,
@@ -72,8 +72,8 @@ const keysOfTwoSides: WarningRule = ({ config: { operations, upstreams } }) =>
       askFacts((facts) => facts.dividesClients?.(upstreams[group])).includes(true) && {
         path: ['operations', id, 'idempotency'],
         message:
-          'what one side of the group may have processed is forwarded to the other, when its client has changed sides',
-        expected: 'upstreams that recognize the keys of each other, or onUnknown: reject',
+          'a request that one side may have processed is forwarded to the other side when its client changes sides',
+        expected: 'upstreams that recognize each other’s keys, or onUnknown: reject',
         found: `${sideKey(group, 'candidate')} with clients`,
         hint: 'write onUnknown: reject unless both sides keep their keys in one place',
       },
@@ -84,7 +84,7 @@ const unreplicatedKeys: WarningRule = ({ config: { idempotency } }) =>
   idempotency.redis.url === null &&
   idempotency.replicas === 0 && {
     path: ['idempotency', 'replicas'],
-    message: 'a failover forgets keys: what comes again is then processed again',
+    message: 'a failover loses keys: repeated requests are then processed again',
     expected: 'as many replicas as each master has, or 1',
     found: '0',
     hint: 'remove replicas: with sentinels or cluster the default is 1',

@@ -10,12 +10,12 @@ export const idempotencyRows = (status: NonNullable<Status['idempotency']>, at: 
   const isFull = entries !== null && maxEntries !== null && entries >= maxEntries
   const rows: readonly TableRow[] = [
     ['store', renderKeyStore(status, at)],
-    ['keys', `${renderOfMost(entries, maxEntries, String)}${isFull ? ': FULL, no new one is remembered' : ''}`],
+    ['keys', `${renderOfMost(entries, maxEntries, String)}${isFull ? ': FULL, no new key is stored' : ''}`],
     ['responses', renderOfMost(bytes, maxBytes, formatRoundedSize)],
     ['in progress', inProgress === null ? '' : `${inProgress}`],
     ['unknown', renderUnknownOutcomes(status, at)],
-    ['given up', dropped === 0 ? '' : `${dropped} responses, for want of room, ${sinceStart}`],
-    ['rejected', rejected === 0 ? '' : `${rejected} keys, for want of room, ${sinceStart}`],
+    ['dropped', dropped === 0 ? '' : `${dropped} responses, for lack of room, ${sinceStart}`],
+    ['rejected', rejected === 0 ? '' : `${rejected} keys, for lack of room, ${sinceStart}`],
   ]
   return [['idempotency', 'now'], ...rows.filter(([, text]) => text !== '')]
 }
@@ -26,7 +26,7 @@ const renderKeyStore = (
 ): string => {
   if (state !== 'unavailable') return state === 'shared' ? `${store}, with other gateways` : `${store}, of this gateway`
   const here = where === null ? '' : ` ${where}`
-  return `${store} OF NO USE${here} since ${formatAgo(since, at)}${reason === null ? '' : `: ${reason}`}`
+  return `${store} CANNOT BE USED${here} since ${formatAgo(since, at)}${reason === null ? '' : `: ${reason}`}`
 }
 
 const renderUnknownOutcomes = ({ unknown, oldestUnknown }: NonNullable<Status['idempotency']>, at: number): string => {

@@ -217,9 +217,9 @@ const unsharedPhrases = ({ auth, limits, clients }: FindingInputs['config']): re
   const proofs = auth?.dpop?.withoutRedis
   return [
     ...(proofs === 'reject' ? ['requests with a DPoP proof are rejected (auth.dpop.withoutRedis: reject)'] : []),
-    ...(proofs === 'serve' ? ['a DPoP proof is good once at each gateway (auth.dpop.withoutRedis: serve)'] : []),
+    ...(proofs === 'serve' ? ['a DPoP proof can be used once at each gateway (auth.dpop.withoutRedis: serve)'] : []),
     ...(limits.address !== null || clients.some(({ rate }) => rate !== null)
-      ? ['this gateway counts the rates of clients by itself, so several gateways let more through']
+      ? ['this gateway counts rates alone, so several gateways together let more through']
       : []),
   ]
 }
@@ -258,8 +258,8 @@ const field = (name: string, component: string, description: string): DescribedF
 })
 
 const rateFields = [
-  field('RateLimit-Policy', 'RateLimitPolicy', 'The limits that hold: quota and window'),
-  field('RateLimit', 'RateLimit', 'What is left of them: requests, and the seconds until there is one more'),
+  field('RateLimit-Policy', 'RateLimitPolicy', 'The limits: quota and window'),
+  field('RateLimit', 'RateLimit', 'What is left: requests, and the seconds until the next one'),
 ]
 
 const describe: DescribeOperation = ({ id }, { limits, operations, clients }) => {

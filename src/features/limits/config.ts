@@ -19,8 +19,8 @@ import { isRedisUsed, redisRule } from '../redis/rules.ts'
 const addressLimit = optionalPolicy(
   z
     .strictObject({
-      rate: requestRate('How many requests a second (100/s) or a minute (30/min)'),
-      burst: integer('How many at once; default: the number in rate', { min: 1, max: 1_000_000 }).optional(),
+      rate: requestRate('Most requests a second (100/s) or a minute (30/min)'),
+      burst: integer('Most requests at once; default: the number in rate', { min: 1, max: 1_000_000 }).optional(),
       ipv6Prefix: integer('Number of leading bits of an IPv6 address that are counted as one client', {
         min: 32,
         max: 128,
@@ -33,18 +33,18 @@ const addressLimit = optionalPolicy(
 
 const redis = redisSchema(
   'Redis or Valkey, by which several gateways count together',
-  'this gateway counts by itself',
+  'this gateway counts alone',
   '20ms',
 )
 
 const exchangeRange = { min: 1, max: 1_000_000 }
 
 const concurrencySchema = optionalInteger(
-  'Most exchanges in flight; further requests get 503 at once. All such bounds hold, none overrides another',
+  'Most exchanges in flight; further requests get 503 at once. All such limits apply; none overrides another',
   exchangeRange,
 )
 
-const limitsSchema = map('What is taken on at most', {
+const limitsSchema = map('Limits of requests and exchanges', {
   address: addressLimit.prefault('none'),
   redis: redis.prefault('none'),
   concurrency: optionalInteger(

@@ -22,8 +22,8 @@ const rateRow = (rate: NonNullable<Limits['rate']>, at: number): TableRow => {
   const redisText =
     state === 'shared'
       ? `by redis (${server}), with other gateways`
-      : `REDIS (${server}) IS OF NO USE${here} since ${formatAgo(since, at)}: counted here`
-  const forgotten = evictions === 0 ? '' : `; ${evictions} keys forgotten for want of room ${sinceStart}`
+      : `REDIS (${server}) CANNOT BE USED${here} since ${formatAgo(since, at)}: counted here`
+  const forgotten = evictions === 0 ? '' : `; ${evictions} keys forgotten for lack of room ${sinceStart}`
   return ['counts', `${store === 'redis' ? redisText : 'counted in memory'}${forgotten}`]
 }
 

@@ -27,13 +27,13 @@ export const checkRedis: OnlineCheck = async (config, locate) => {
       const reason = await findReason(replicas === undefined ? redis : withReplicas(redis, replicas))
       if (reason !== null) {
         const message = `Redis (${name}) cannot be used from here: ${reason}`
-        const expected = 'a Redis that takes what the gateway writes'
+        const expected = 'a Redis that accepts writes'
         return [{ ...at, message, expected, found: reason }]
       }
       const policies = purpose === 'records' ? await withTimeout(readEvictionPolicies(redis), maxCheckMs) : null
       const policy = policies?.find((each) => each !== null && each !== keepingPolicy)
       if (policy == null) return []
-      const message = `Redis (${name}) may forget keys for want of room (maxmemory-policy ${policy}): what comes again is then processed again`
+      const message = `Redis (${name}) may evict keys when its memory is full (maxmemory-policy ${policy}): repeated requests are then processed again`
       const expected = `maxmemory-policy ${keepingPolicy}`
       return [{ ...at, message, expected, found: policy, hint: policyHint }]
     },
@@ -42,7 +42,7 @@ export const checkRedis: OnlineCheck = async (config, locate) => {
 }
 
 const keepingPolicy = 'noeviction'
-const policyHint = 'set it in the configuration of Redis; a cache has a Redis of its own'
+const policyHint = 'set it in the configuration of Redis; give the cache its own Redis'
 
 const placeOf = ({ url, sentinels }: RedisConfig): string => {
   if (url !== null) return 'url'

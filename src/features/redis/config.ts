@@ -15,14 +15,14 @@ const parseRedisUrl = (value: string): URL | InvalidScalar => {
     return new InvalidScalar('not a URL of Redis', 'write redis://HOST:PORT, or rediss:// for TLS')
   if (parsed.hostname === '') return new InvalidScalar('a URL without a host')
   if (!/^(\/\d{0,5})?$/.test(parsed.pathname))
-    return new InvalidScalar('a path that is no number of a database', 'write /0')
+    return new InvalidScalar('a path that is not a database number', 'write /0')
   if (parsed.search !== '' || parsed.hash !== '')
     return new InvalidScalar('a URL with a query or a fragment', 'remove it')
   return parsed
 }
 
 const url = scalar<string>(
-  'One server; rediss: over TLS. It may carry a name and a password, and file:PATH reads it from a file',
+  'One server; rediss: for TLS. The URL may have a name and a password, and file:PATH reads it from a file',
   {
     expected: 'a URL such as redis://redis.internal:6379 or rediss://…, or file: and a path',
     parse: textParser((value) => {
@@ -70,7 +70,7 @@ const sentinel = scalar<string>('A Sentinel', {
 })
 
 const masterName = scalar(
-  'What the Sentinels call the master',
+  'The master’s name at the Sentinels',
   patternKind(
     'the name that the Sentinels have for the master, such as mymaster',
     '^[0-9A-Za-z_.-]{1,128}$',
@@ -103,15 +103,15 @@ const password = (description: string) =>
 const tls = map(
   'TLS: with sentinels it is on when this key is there, otherwise when a URL begins with rediss:',
   {
-    ca: optionalKey(certificate('Whom to trust instead of the public authorities; file:PATH for a file')),
-    certificate: optionalKey(certificate('What the gateway shows for itself, with its chain')),
+    ca: optionalKey(certificate('Authorities to trust instead of the public ones; file:PATH for a file')),
+    certificate: optionalKey(certificate('The gateway’s certificate, with its chain')),
     key: optionalKey(privateKey('The private key of the certificate')),
   },
   { sensitive: true },
 )
 
 const prefix = scalar(
-  'What every key begins with: gateways that shall count or store together have the same',
+  'The prefix of every key: gateways that count or store together have the same',
   patternKind('1 to 64 letters, digits and -_.:', '^[0-9A-Za-z_.:-]{1,64}$', 'not a prefix'),
 )
 
@@ -136,7 +136,7 @@ export const redisNeeds: readonly KeyNeed[] = [
     hint: `add sentinels: [HOST:PORT], or remove ${key}`,
   })),
   {
-    ...{ key: 'sentinels', needs: 'name', message: 'Sentinels, and no name of the master', found: 'no name' },
+    ...{ key: 'sentinels', needs: 'name', message: 'sentinels without the name of the master', found: 'no name' },
     hint: 'add name: mymaster, as the Sentinels have it',
   },
   ...[['username', 'password'] as const, ['sentinelUsername', 'sentinelPassword'] as const].map(([key, needs]) => ({

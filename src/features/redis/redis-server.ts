@@ -127,7 +127,7 @@ const replicaConfirmation = (replicas: number, sendWait: () => Promise<unknown>)
     next = null
     const reached = await sendWait()
     const count = typeof reached === 'number' ? reached : 0
-    if (count < replicas) throw new Error(`${count} of ${replicas} replicas have what was written`)
+    if (count < replicas) throw new Error(`${count} of ${replicas} replicas have the write`)
   }
   return () => {
     if (next === null) {

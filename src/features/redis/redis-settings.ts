@@ -133,7 +133,7 @@ interface SharingState {
 }
 
 export const redisGone = ({ server, reason, where }: SharingState): string =>
-  `Redis (${server}) cannot be asked${where === null ? '' : ` ${where}`}${reason === null ? '' : ` (${reason})`}`
+  `Redis (${server}) cannot be used${where === null ? '' : ` ${where}`}${reason === null ? '' : ` (${reason})`}`
 
 /** Without secrets. */
 export const describeKeyspace = (settings: RedisSettings): string =>

@@ -15,12 +15,12 @@ const isStated = (tree: unknown, path: KeyPath, key: RedisKey): boolean => value
 const onePlace: RedisRule = (tree, path) => {
   const [first, ...more] = redisPlaces.filter((key) => isStated(tree, path, key))
   if (first === undefined) {
-    const [message, hint] = ['it does not say where Redis is', 'add url: file:/run/secrets/redis']
+    const [message, hint] = ['url, sentinels or cluster is missing', 'add url: file:/run/secrets/redis']
     return { path, message, expected: 'url, sentinels and name, or cluster', found: 'none of them', hint }
   }
   return more.map((key) => ({
     path: [...path, key],
-    message: 'Redis is in one place',
+    message: 'Redis has two places here',
     expected: `one of ${redisPlaces.join(', ')}`,
     found: `${key}, and ${first}`,
     hint: `remove ${key} or ${first}`,
@@ -61,7 +61,7 @@ const tlsOfUrls: RedisRule = (tree, path) => {
   return (
     isStated(tree, path, 'tls') && {
       path: [...path, 'tls'],
-      message: 'there is no TLS',
+      message: 'tls does nothing: the URL has no TLS',
       expected: 'a URL with rediss://',
       found: 'redis://',
       hint: 'write rediss://, or remove tls',

@@ -8,7 +8,7 @@ export const findOfGroup: NonNullable<AdminPart['findOfGroup']> = (group, { repo
   const { retryBudget } = report.upstreams[group]
   if (retryBudget === null || retryBudget.left >= 1) return []
   return finding('retries-used-up', 'notice', sideKey(group, 'primary'), { group }, (facts) => [
-    `the retry budget of ${facts.group} is used up: what fails is not tried again`,
+    `the retry budget of ${facts.group} is used up: failed requests are not retried`,
   ])
 }
 

@@ -33,7 +33,7 @@ const retryCause = scalar<RetryCause>('A failure, or a status of the upstream', 
     if (typeof value === 'boolean') return new InvalidScalar('wrong type')
     const named = retryCauses.find((each) => String(each) === String(value).trim().toLowerCase())
     const plain = typeof named === 'number' ? `write ${named}, without quotes` : named && `write ${named}`
-    return new InvalidScalar('not what a retry can follow', plain)
+    return new InvalidScalar('not a cause of retries', plain)
   },
   json: { enum: retryCauses },
 })
@@ -47,12 +47,12 @@ const retryOn = z
       reject(context, `${each} twice`, 'each once', 'remove one of the two', [index])
     }
   })
-  .meta({ description: 'What is followed by another attempt', uniqueItems: true })
+  .meta({ description: 'Failures and statuses that cause another attempt', uniqueItems: true })
   .transform((given): readonly RetryCause[] => retryCauses.filter((each) => given.includes(each)))
 
 const backoffDuration = (description: string) => duration(description, { max: 60_000 })
 
-const retrySchema = map('Which attempts are followed by another', {
+const retrySchema = map('When and how often a failed attempt is repeated', {
   attempts: integer('Most attempts, the first included', { min: 2, max: 10 }).prefault(3),
   on: retryOn.prefault([
     'connect-failed',
@@ -66,9 +66,9 @@ const retrySchema = map('Which attempts are followed by another', {
   ]),
   backoff: map('The pauses between attempts, each a random part of its longest', {
     base: backoffDuration('Longest pause before the second attempt; doubled for each further one').prefault('25ms'),
-    max: backoffDuration('Longest pause at all').prefault('250ms'),
+    max: backoffDuration('Longest pause').prefault('250ms'),
   }).prefault({}),
-  budget: map('How many retries there may be, so that they are never what keeps an upstream down', {
+  budget: map('How many retries are allowed, so that they never keep an upstream down', {
     share: percent('Retries are at most this share of the requests …').prefault('10%'),
     floor: integer('… plus this number per second', { min: 0, max: 1000 }).prefault(3),
   }).prefault({}),
@@ -111,14 +111,14 @@ const backoffOrder: PolicyRule = ({ enabledAt, read }) => {
         message,
         expected: `at most ${formatDuration(max.value)}, which is retry.backoff.max`,
         found: formatDuration(base.value),
-        hint: 'write a shorter one, or a longer retry.backoff.max',
+        hint: 'shorten it, or raise retry.backoff.max',
       }
     : {
         path: max.path,
         message,
         expected: `at least ${formatDuration(base.value)}, which is retry.backoff.base`,
         found: formatDuration(max.value),
-        hint: 'write a longer one, or a shorter retry.backoff.base',
+        hint: 'lengthen it, or lower retry.backoff.base',
       }
 }
 

@@ -61,7 +61,7 @@ const tableLines = (table: string, { columns }: TerminalCaps): readonly ScreenLi
 
 /** Capitals mark what needs an operator. */
 const rowTone = (text: string): Tone =>
-  /\b(DOWN|FAILING|EJECTED|OPEN|USED UP|FULL|SHEDS|NOT REPLYING|RUNS ANOTHER|OF NO USE|ENDED AGAIN)\b/.test(text)
+  /\b(DOWN|FAILING|EJECTED|OPEN|USED UP|FULL|SHEDS|NOT REPLYING|RUNS ANOTHER|CANNOT BE USED|ENDED AGAIN)\b/.test(text)
     ? 'critical'
     : 'plain'
 

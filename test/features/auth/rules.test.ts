@@ -17,23 +17,18 @@ const insights = (auth: string) => `operations: { market.insights: { auth: ${aut
 const apiKey = (more = '') => `auth: { methods: [apiKey]${more} }`
 const byJwt = (jwks: string) => `auth: { methods: [jwt], ${jwt(jwks)} }`
 
-const taken = 'this field is used for something else'
-const noTokens = 'nothing says which tokens are good'
+const taken = 'this field is already used by another setting'
 const two = (one: string, other: string) => `clients: [${one}, ${other}]`
 const inField = (field: string) => apiKey(`, identityField: ${field}`)
 const proofs = `listen: { publicUrl: 'https://a.example' }\nrequestId: { header: dpop }`
 const proxied = 'listen: { trustedProxies: [127.0.0.1] }'
 
 test.each([
-  [two(client('a', key('k1')), client('a', key('k2'))), 'clients[1].id', 'a client of this name stands here already'],
-  [
-    two(client('a', key('k')), client('b', key('k'))),
-    'clients[1].apiKeys[0].id',
-    'a key of this id stands here already',
-  ],
+  [two(client('a', key('k1')), client('a', key('k2'))), 'clients[1].id', 'a second client with this id'],
+  [two(client('a', key('k')), client('b', key('k'))), 'clients[1].apiKeys[0].id', 'a second key with this id'],
   [
     two(client('a', 'claims: { iss: i, sub: s }'), client('b', 'claims: { sub: s, iss: i }')),
-    ...['clients[1].claims', 'a client of these claims stands here already'],
+    ...['clients[1].claims', 'a second client with these claims'],
   ],
   [
     `clients: [${client('a', key('k'))}]`,
@@ -43,17 +38,22 @@ test.each([
   [`clients: [${client('a', 'apiKeys: [{ id: k, sha256: abc }]')}]`, 'clients[0].apiKeys[0].sha256', 'not a SHA-256'],
   ['clients: [{ id: a, operations: [market.insight] }]', 'clients[0].operations[0]', 'unknown value'],
   ['clients: [{ id: a }]', 'clients[0].operations', 'missing'],
-  [`${apiKey()}\nclients: [${client('a', 'burst: 3')}]`, 'clients[0].burst', 'a burst of no rate'],
-  [insights('{ methods: [apiKey] }'), 'operations.market.insights.auth', 'nothing says how clients prove who they are'],
+  [`${apiKey()}\nclients: [${client('a', 'burst: 3')}]`, 'clients[0].burst', 'burst without rate'],
+  [
+    insights('{ methods: [apiKey] }'),
+    'operations.market.insights.auth',
+    'auth is missing, so clients cannot authenticate',
+  ],
   ['auth: { methods: [] }', 'auth.methods', 'the list is empty'],
-  ['auth: { methods: [jwt] }', 'auth.methods[0]', noTokens],
+  ['auth: { methods: [jwt] }', 'auth.methods[0]', 'auth.jwt is missing, so no token can be verified'],
   [
     `${apiKey()}\n${insights('{ methods: [introspection] }')}`,
-    ...['operations.market.insights.auth.methods[0]', noTokens],
+    'operations.market.insights.auth.methods[0]',
+    'auth.introspection is missing, so no token can be verified',
   ],
   [
     `auth: { methods: [introspection, jwt], ${jwt()}, ${introspection} }`,
-    ...['auth.methods[1]', 'no token gets as far as this: introspection takes them all'],
+    ...['auth.methods[1]', 'jwt gets no token, because introspection comes first and takes all'],
   ],
   [byJwt('http://login.example/keys'), 'auth.jwt.jwks', 'not encrypted'],
   [byJwt('https://a:b@login.example/'), 'auth.jwt.jwks', 'a URL with a user name or a password'],
@@ -64,12 +64,12 @@ test.each([
   ],
   [
     byJwt(jwks(signingKey('RS256', 'a'))),
-    ...['auth.jwt.algorithms', 'no key of auth.jwt.jwks is for any of these, so no token is good'],
+    ...['auth.jwt.algorithms', 'no key of auth.jwt.jwks fits one of these, so every token is rejected'],
   ],
   [
     `${apiKey()}\n${insights('{ scopes: [read] }')}`,
     'operations.market.insights.auth.scopes',
-    'only a token has these, so clients with other credentials could not call this operation',
+    'only tokens have scopes: clients with other credentials could not call this operation',
   ],
   [inField('x-api-key'), 'auth.identityField', taken],
   [inField('X_Api_Key'), 'auth.identityField', taken],

@@ -42,7 +42,7 @@ test.each([
   (key, auth, more, method) => {
     const warning = {
       ...{ file: 'two.json', line: 9, path: `[1].${key}`, expected: `${method} among methods, or no ${key}` },
-      message: 'this does nothing: no operation asks for it, here or of any other client',
+      message: 'this does nothing: no operation accepts this credential',
     }
 
     expect(load(key, auth, more)).toEqual(method === null ? [] : [warning])

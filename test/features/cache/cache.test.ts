@@ -143,8 +143,14 @@ describe('a stored response', () => {
     ['forbidden', noStore, 'body', 'detail=no-store', 65_536],
     ['too long', [...fresh, 'Content-Length', '65536'], new FedBody(), 'detail=too-large', undefined],
     ['of a malformed length', [...fresh, 'Content-Length', 'x'], new FedBody(), 'detail=bad-length', undefined],
-    ['more than there is room for', [...fresh, 'Content-Length', '60000'], new FedBody(), 'detail=no-room', 65_536],
-    ['more than there is room for, and comes at once', fresh, 'x'.repeat(2000), 'ttl=60', 1024],
+    [
+      'the cache has no room for such a response',
+      [...fresh, 'Content-Length', '60000'],
+      new FedBody(),
+      'detail=no-room',
+      65_536,
+    ],
+    ['the cache has no room for such a response, and comes at once', fresh, 'x'.repeat(2000), 'ttl=60', 1024],
   ])('is none when the response is %s, and Cache-Status says so', async (_, fields, body, says, maxBytes) => {
     const stage = openCache({}, maxBytes)
     const exchange = createExchange()

@@ -49,12 +49,12 @@ describe('the cache of an operation', () => {
     ['60s', '', 'neither true nor false'],
     ['[1]', '', 'the wrong kind of value'],
     ['{ ttl: 60 }', '.ttl', 'a unit is missing'],
-    ['{ ttl: { 503: 5s } }', '.ttl.503', 'only with a lifetime of its own'],
-    ['{ ttl: { 2xx: 5s } }', '.ttl.2xx', 'only with a lifetime of its own'],
-    ['{ ttl: { 206: 5s } }', '.ttl.206', 'only with a lifetime of its own'],
+    ['{ ttl: { 503: 5s } }', '.ttl.503', 'only if the response has a lifetime'],
+    ['{ ttl: { 2xx: 5s } }', '.ttl.2xx', 'only if the response has a lifetime'],
+    ['{ ttl: { 206: 5s } }', '.ttl.206', 'only if the response has a lifetime'],
     ['{ ttl: { 200: none } }', '.ttl.200', 'not a duration'],
     ['{ maxEntry: 1B }', '.maxEntry', 'too small'],
-    ['{ maxEntry: 65MiB }', '.maxEntry', 'more than there is room for'],
+    ['{ maxEntry: 65MiB }', '.maxEntry', 'the cache has no room for such a response'],
   ])('%s is rejected', (written, path, message) => {
     expect(findProblems(insights(written))).toMatchObject([
       { path: `operations.market.insights.cache${path}`, message: expect.stringContaining(message) },

@@ -37,7 +37,7 @@ describe('unknown outcomes', () => {
       {
         ...{ severity: 'warning', about: 'idempotency', alsoAbout: [], details: [] },
         cause:
-          'the outcome of 10 requests with a key is unknown, the oldest since 02:03:19: a repetition is rejected with 409 (onUnknown: reject) until the upstream was asked and the key is forgotten',
+          'the outcome of 10 requests with a key is unknown, the oldest since 02:03:19: repetitions get 409 (onUnknown: reject) until an operator asks the upstream and forgets the key',
         ...{ since: '2026-11-21T02:03:19.000Z', command: explain },
       },
     ])
@@ -56,7 +56,7 @@ describe('unknown outcomes', () => {
 
 describe('a store', () => {
   test('that is full has new keys rejected, or goes on without a promise', () => {
-    const full = '100 keys are remembered, as many as idempotency.maxEntries allows'
+    const full = 'the memory of idempotency keys is full (100, idempotency.maxEntries)'
 
     expect(findingsOf({ entries: 100 }, {}, [rejected])).toMatchObject([
       {
@@ -80,7 +80,7 @@ describe('a store', () => {
       {
         severity: 'critical',
         cause:
-          'what keys led to cannot be looked up in 1 of 2 workers (connect ECONNREFUSED): requests with a new key are rejected (onStoreFailure: reject)',
+          'idempotency keys cannot be looked up in 1 of 2 workers (connect ECONNREFUSED): requests with a new key are rejected (onStoreFailure: reject)',
         since: '2026-11-21T02:03:19.000Z',
         command: 'lender-gateway check --online gateway.yaml',
       },
@@ -92,7 +92,7 @@ describe('a store', () => {
       {
         severity: 'notice',
         cause:
-          'what keys led to could not be remembered for a while: 12 requests were rejected in the last 15 minutes, none in the last minute',
+          'idempotency keys could not be stored for a while: 12 requests were rejected in the last 15 minutes, none in the last minute',
       },
     ])
   })

@@ -79,7 +79,8 @@ test.each<[string, LimitsReport, LimitsReport[], LimitsReport]>([
   expect(limitsField.merge(primary, workers)).toEqual(expected)
 })
 
-const redisIsOut = 'REDIS (redis:6379) IS OF NO USE in 1 of 2 workers since 2026-11-21T02:09:00Z, 1m ago: counted here'
+const redisIsOut =
+  'REDIS (redis:6379) CANNOT BE USED in 1 of 2 workers since 2026-11-21T02:09:00Z, 1m ago: counted here'
 
 test.each<[Partial<NonNullable<Status['limits']['rate']>>, string]>([
   [{ store: 'memory', state: 'local' }, 'counted in memory'],
@@ -87,7 +88,7 @@ test.each<[Partial<NonNullable<Status['limits']['rate']>>, string]>([
   [{ state: 'local', where: 'in 1 of 2 workers' }, redisIsOut],
   [
     { store: 'memory', state: 'local', evictions: 7 },
-    'counted in memory; 7 keys forgotten for want of room since the start',
+    'counted in memory; 7 keys forgotten for lack of room since the start',
   ],
 ])('in the terminal the store of rates is shown, in capitals when Redis is out: %j', (more, expected) => {
   const usual = {

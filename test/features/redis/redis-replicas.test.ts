@@ -46,8 +46,8 @@ test.each<[what: string, reply: RedisReply]>([
   const redis = await withReplies(reply)
   const { write, probe } = await connect({ url: urlOf(redis), replicas: 2 })
 
-  await expect(write()).rejects.toThrow(/of 2 replicas have what was written|UNBLOCKED/)
-  await expect(probe()).rejects.toThrow(/of 2 replicas have what was written|UNBLOCKED/)
+  await expect(write()).rejects.toThrow(/of 2 replicas have the write|UNBLOCKED/)
+  await expect(probe()).rejects.toThrow(/of 2 replicas have the write|UNBLOCKED/)
 })
 
 test('without replicas, and for what need not be there, nothing waits', async () => {
@@ -123,7 +123,7 @@ test('requests do not use a Redis that has too few replicas, and the reason says
   const link = new ManagedRedis({ connect: connectRedis(settings), timeoutMs: 30_000, onChange: () => {} })
   onTestFinished(() => link.close())
 
-  await vi.waitFor(() => expect(link.reason).toBe('0 of 1 replicas have what was written'), 30_000)
+  await vi.waitFor(() => expect(link.reason).toBe('0 of 1 replicas have the write'), 30_000)
   expect(link.isShared).toBe(false)
   replicas = 1
   await vi.waitFor(() => expect(link.isShared).toBe(true), 30_000)
@@ -142,7 +142,7 @@ test('one of two connections waits for replicas, and operators are told of both 
   const { link, replicated, release } = registry.acquire(settings, 'records')
   onTestFinished(release)
 
-  await vi.waitFor(() => expect(changes).toEqual([[false, '0 of 1 replicas have what was written']]), 30_000)
+  await vi.waitFor(() => expect(changes).toEqual([[false, '0 of 1 replicas have the write']]), 30_000)
   await vi.waitFor(() => expect([link.isShared, replicated?.isShared]).toEqual([true, false]), 30_000)
   expect(String(await link.run(consumeScript, ofKey))).toBe('1')
   replicas = 1

@@ -75,10 +75,14 @@ describe('show', () => {
   test.each([
     [{ key: 'k-1', operation }, 400, 'either client or address is expected'],
     [{ key: 'k-1', ...mine, client: 'a' }, 400, 'either client or address is expected'],
-    [{ key: 'k-1', operation, client: 'a' }, 400, `client: ${operation} asks no client who it is; write its --address`],
+    [
+      { key: 'k-1', operation, client: 'a' },
+      400,
+      `client: ${operation} does not authenticate clients; write --address`,
+    ],
     [{ key: 'k-1', operation, address: 'localhost' }, 400, 'address is expected to be an IP address'],
-    [{ key: '', ...mine }, 400, 'key is expected to be one that the operation takes'],
-    [{ key: 'k'.repeat(256), ...mine }, 400, 'key is expected to be one that the operation takes'],
+    [{ key: '', ...mine }, 400, 'key is expected to be valid for the operation'],
+    [{ key: 'k'.repeat(256), ...mine }, 400, 'key is expected to be valid for the operation'],
     [{ key: 'k-1', ...mine, operation: 'market.insights' }, 400, 'operation is expected to be one of'],
     [{ key: 'k-1', ...mine, operation: 'inventory.sync' }, 409, 'operations.inventory.sync has no idempotency'],
   ])('rejects what names no key: %j', async (body, status, detail) => {
@@ -112,7 +116,7 @@ describe('of clients that are asked who they are,', () => {
         await Promise.all(owners.map((owner) => command(asked, name, { ...owner, key: 'k-1', yes: true }))),
       ).toMatchObject([
         [400, { detail: 'client: none under clients is named bank-z; probably meant: bank-a' }],
-        [400, { detail: `address: ${operation} asks each client who it is; write its name with --client` }],
+        [400, { detail: `address: ${operation} authenticates clients; write --client` }],
       ])
     asked.live.edit({ ...settings, upstream: asked.upstream, clients: [lender] })
     const { status: reloaded } = await fetchAdmin(`${asked.live.admin}/reload`, 'POST')
@@ -158,7 +162,7 @@ describe('forget', () => {
     const [, { state }] = await command(gateway, 'show', { ...mine, key: 'k-3' })
 
     const detail = expect.stringMatching(
-      /^the first request with this key was processed; its id is id-of-k-3, .*a request with it is processed again: .*--yes/,
+      /^the first request with this key was processed; its id is id-of-k-3, .*a request with it is processed again.*--yes/,
     )
     expect(asked).toMatchObject([409, { code: 'not-confirmed', detail }])
     expect(state).toBe('done')
@@ -189,7 +193,7 @@ describe('forget', () => {
   ])('where %s replies, says that it may be done all the same, in its event too', async (_, code, results) => {
     const result = await forgetWhere(results)
 
-    const detail = expect.stringContaining('may be forgotten all the same')
+    const detail = expect.stringContaining('may still be forgotten')
     expect(result).toMatchObject({ status: 503, code, detail, done: { operation, firstRequestId: 'first' } })
     expect(JSON.stringify(result)).not.toContain('k-1')
   })

@@ -128,7 +128,7 @@ test('a store whose replicas are missing is unavailable, with the reason, until 
   onTestFinished(() => lease.release())
 
   await lease.settled
-  const reason = '0 of 1 replicas have what was written'
+  const reason = '0 of 1 replicas have the write'
   await vi.waitFor(() => expect(lease.state()).toMatchObject({ state: 'unavailable', reason }), 30_000)
   replicas = 1
 

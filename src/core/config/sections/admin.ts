@@ -40,7 +40,7 @@ const clientCertificate = map('Ask for certificates of operators. On or off need
     'Operators with a certificate; an empty list takes the last one away',
     map('An operator', {
       name: operatorName,
-      san: certificateName('A name that stands in its certificate, or the fingerprint of that'),
+      san: certificateName('A name in the certificate, or the fingerprint of the certificate'),
       scope,
     }),
     { max: maxTokens },

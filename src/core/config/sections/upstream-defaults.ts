@@ -113,8 +113,8 @@ export const circuitBreakerSchema = map('Stops traffic to the whole upstream whi
 export const upstreamTlsSchema = map(
   'How endpoints with https:// are spoken to',
   {
-    ca: optionalKey(optionalCertificate('Whom to trust instead of the public authorities; file:PATH for a file')),
-    certificate: optionalKey(optionalCertificate('What the gateway shows for itself, with its chain')),
+    ca: optionalKey(optionalCertificate('Authorities to trust instead of the public ones; file:PATH for a file')),
+    certificate: optionalKey(optionalCertificate('The gateway’s certificate, with its chain')),
     key: optionalKey(optionalPrivateKey('The private key of the certificate')),
     serverName: optionalKey(
       scalar("The name to ask for and to verify, instead of the endpoint's own", orNone(serverName)),

@@ -143,13 +143,13 @@ export const reasonRows = {
   'certificate-not-for-clients': byCertificate('the certificate of the client is not for clients'),
   'certificate-authority': byCertificate('the certificate of the client is of an unknown authority'),
   'ambiguous-certificate': byMtls('the certificate of the client matches several clients'),
-  'unknown-client': forbidden('the credential is valid, and belongs to no client'),
+  'unknown-client': forbidden('the credential is valid, but belongs to no client'),
   'client-disabled': forbidden('the client is disabled'),
   'wrong-address': forbidden('the client may not connect from this address'),
   'wrong-operation': forbidden('the client may not call this operation'),
 
   'issuer-keys': rowsFor(['identity-unavailable'], ['jwt'])('the issuer’s keys cannot be fetched'),
-  'introspection-server': introspectionUnavailable('the authorization server cannot be asked about tokens'),
+  'introspection-server': introspectionUnavailable('tokens cannot be introspected (auth.introspection)'),
   'introspection-busy': introspectionUnavailable('too many tokens wait for introspection'),
   'proof-memory': proofUnavailable('the replay cache did not say whether the proof was used before'),
 

@@ -173,7 +173,7 @@ const requireList = (file: string, tree: unknown): Pick<ClientFile, 'list' | 'pr
   if (Array.isArray(tree)) return { list: tree, problems: [] }
   const found = typeof tree === 'object' && tree !== null ? 'a map' : 'something else'
   const hint = 'begin each client with a dash'
-  return { list: [], problems: [{ ...fileProblem(file, 'no list', 'a list of clients', found), hint }] }
+  return { list: [], problems: [{ ...fileProblem(file, 'not a list', 'a list of clients', found), hint }] }
 }
 
 /** Undefined: YAML must read the text. JSON.parse is 100 times as fast, but accepts equal keys and `__proto__`. */

@@ -47,7 +47,7 @@ const keyId = annotate(
   scalar(
     'The public half of the key',
     patternKind(
-      'what stands before the dot of a key: 1 to 64 letters, digits and -_',
+      'the part of a key before its dot: 1 to 64 letters, digits and -_',
       '^[0-9A-Za-z_-]{1,64}$',
       'not the id of a key',
     ),
@@ -75,7 +75,7 @@ const operations = z
       )
       .min(1),
   ])
-  .meta({ description: 'What it may call' })
+  .meta({ description: 'Operations that the client may call' })
 
 /** Replaced by the file's clients before the schema applies. */
 const clientFileReference = scalar<string>('A list of clients in a file of its own', {
@@ -92,27 +92,27 @@ export const isClientFileReference = (text: string): boolean => text.startsWith(
 
 export const clientSchema = z
   .strictObject({
-    id: clientName('Its name, in the log and for upstreams'),
-    disabled: boolean('Whether it is kept out, whatever it shows').prefault(false),
+    id: clientName('The client’s name, in the log and for upstreams'),
+    disabled: boolean('Whether the client is rejected, even with a valid credential').prefault(false),
     apiKeys: list(
-      'Its keys: while one is being replaced, two',
+      'The keys of the client; two while a key is replaced',
       map('A key, as lender-gateway hash-key prints it', { id: keyId, sha256 }),
       { max: 8, sensitive: true },
     ).prefault([]),
     claims: claimsSchema.prefault({}),
     certificates: list(
-      'What its certificates are known by',
-      certificateName('A name that stands in its certificate, or the fingerprint of that'),
+      'Names or fingerprints of the client’s certificates',
+      certificateName('A name in the certificate, or the fingerprint of the certificate'),
       { max: 32 },
     ).prefault([]),
     operations,
-    addresses: list('Where it may call from; none: anywhere', cidrOrAddress('An address or a CIDR'), {
+    addresses: list('Addresses that the client may call from; none: all', cidrOrAddress('An address or a CIDR'), {
       max: 256,
     }).prefault([]),
     rate: optionalKey(
-      requestRate('How many requests a second (100/s) or a minute (30/min), in all; without it: any number'),
+      requestRate('Most requests a second (100/s) or a minute (30/min), of all operations together; none: no limit'),
     ),
-    burst: optionalKey(integer('How many at once; default: the number in rate', { min: 1, max: 1_000_000 })),
+    burst: optionalKey(integer('Most requests at once; default: the number in rate', { min: 1, max: 1_000_000 })),
     concurrency: optionalInteger('Most exchanges that the client has in flight; its further requests get 429', {
       min: 1,
       max: 1_000_000,
@@ -123,12 +123,12 @@ export const clientSchema = z
 const burstHint = 'add rate: 100/s, or remove burst'
 
 export const clientNeeds: readonly KeyNeed[] = [
-  { key: 'burst', needs: 'rate', message: 'a burst of no rate', found: 'none', hint: burstHint },
+  { key: 'burst', needs: 'rate', message: 'burst without rate', found: 'none', hint: burstHint },
 ]
 
 const clientsSchema = z
   .union([clientFileReference, z.array(z.union([clientFileReference, clientSchema])).max(maxClients)])
-  .meta({ description: "The lenders' systems that are known" })
+  .meta({ description: "The lenders' systems that may call" })
 
 /** `burst` is set where `rate` is. */
 export type ClientConfig = DeepReadonly<z.output<typeof clientSchema>>

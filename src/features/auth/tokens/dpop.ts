@@ -40,7 +40,7 @@ export const dpopProofChecker = (options: DpopOptions, replayCache: ReplayCache)
     try {
       const { jwk, alg = '' } = decodeProtectedHeader(proof)
       const proofJwk = publicJwk(jwk)
-      if (proofJwk === null) throw flaw('there is no public key in the proof, or a private one')
+      if (proofJwk === null) throw flaw('the proof has no public key, or a private key')
       if (!options.algorithms.includes(alg)) throw flaw('the algorithm of the proof is not allowed')
       if (!isSameDigest(jwkThumbprint(proofJwk), jkt)) throw flaw('the proof is of another key')
       const { payload } = await jwtVerify(proof, await importKey(jkt, proofJwk, alg), {
@@ -71,7 +71,7 @@ export const dpopProofChecker = (options: DpopOptions, replayCache: ReplayCache)
     const result = await replayCache.record(replayKey(jkt, jti), client, iat * 1000)
     if (result === firstUseUnknown)
       throw identityUnavailable('proof-memory', 'the replay cache did not say whether the proof was used before')
-    if (!isFirstUse(result)) throw rejected('the proof has come before', 'replayed-proof')
+    if (!isFirstUse(result)) throw rejected('the proof was used before', 'replayed-proof')
     // A late reply of the replay cache may have forgotten an earlier use of a proof that has expired since.
     if (epochMs() >= iat * 1000 + options.maxAge + options.clockTolerance + 1000)
       throw rejected('the proof is too old by now')
@@ -88,7 +88,7 @@ const replayKey = (jkt: string, jti: string): string =>
 const describeProofError = (error: unknown): string => {
   if (error instanceof CredentialRejected) return error.message
   const code = error instanceof Error && 'code' in error ? String(error.code) : 'malformed'
-  return `the proof is not good: ${code}`
+  return `the proof is invalid: ${code}`
 }
 
 /**

@@ -33,9 +33,9 @@ type JwksUnavailable = Readonly<Record<'url' | 'reason', string>> & { readonly k
 /** `places` and `file`: of the edit. */
 export const jwksUnavailableProblem = ({ key, url, reason }: JwksUnavailable, places: ProvenanceMap, file: string) => ({
   ...locateKey(`${key}.jwks`, places, file),
-  expected: 'a JWK Set with a key that tokens may be signed with, before tokens are asked for',
+  expected: 'a JWK Set with a key for one of the algorithms',
   found: `${url} ${reason}`,
-  message: 'the issuer’s keys that the edit names cannot be fetched, so no token would be good',
+  message: 'the issuer’s keys of this edit cannot be fetched, so every token would get 503',
   hint: heldBackTip,
 })
 
@@ -72,7 +72,7 @@ export const checkIssuers: OnlineCheck = async (config, locate) => {
     const { reason } = (jwt && (await tryJwks(key, jwt, onlineTry))) ?? { reason: null }
     if (reason === null) return []
     const message = `the keys of ${key} cannot be fetched from here: ${reason}`
-    const expected = 'a JWK Set with a key that tokens may be signed with'
+    const expected = 'a JWK Set with a key for one of the algorithms'
     return [{ ...locate(`${key}.jwks`), message, expected, found: reason }]
   })
   return (await Promise.all(checked)).flat()

@@ -18,7 +18,7 @@ const base: KeyPath = ['auth', 'mtls']
 
 export const mtlsRule: ConfigRule = (tree) => {
   const names = certificateNames(tree)
-  const repeats = findRepeats(names, 'this certificate stands here already', 'remove one of them')
+  const repeats = findRepeats(names, 'a second entry with this certificate', 'remove one of them')
   const stated = parseAt(tree, mtlsSchema.prefault({}), base)
   if (stated === undefined) return repeats
   const { ca, from } = stated
@@ -31,7 +31,7 @@ export const mtlsRule: ConfigRule = (tree) => {
       ca !== null &&
       valueAt(tree, [...base, 'ca']) !== undefined && {
         path: [...base, 'ca'],
-        message: 'certificates of connections are judged by listen.tls.clientCa',
+        message: 'ca does nothing here: listen.tls.clientCa verifies certificates of connections',
         expected: 'from: client-cert beside it',
         found: 'from: connection',
         hint: 'add from: client-cert, or remove ca',
@@ -76,7 +76,7 @@ const namesWithoutCa = (names: readonly UniqueEntry[]): RuleResult =>
     ({ name, path }) =>
       !name.startsWith('sha256:') && {
         path: path(),
-        message: 'nothing says whose word counts for this name',
+        message: 'without an authority, anybody could issue a certificate with this name',
         expected: 'auth.mtls.ca, or sha256: and the fingerprint of the certificate',
         found: 'a name, and no auth.mtls.ca',
         hint: 'add ca: file:PATH under auth.mtls, the authorities that issue certificates of clients',
@@ -107,7 +107,7 @@ export const senderConstraintRule: ConfigRule = (tree) => {
     dpop !== null &&
       valueAt(tree, ['listen', 'publicUrl']) === undefined && {
         path: ['auth', 'dpop'],
-        message: 'nothing says what URL proofs are made for',
+        message: 'listen.publicUrl is missing, so the URL in a proof cannot be checked',
         expected: 'listen.publicUrl: {base_url} as clients write it',
         found: 'no listen.publicUrl',
         hint: 'add publicUrl: https://… under listen',
@@ -116,7 +116,7 @@ export const senderConstraintRule: ConfigRule = (tree) => {
       valueAt(tree, ['auth', 'dpop', 'withoutRedis']) !== undefined &&
       !isEnabledAt(tree, ['limits', 'redis']) && {
         path: ['auth', 'dpop', 'withoutRedis'],
-        message: 'there is no Redis to be without',
+        message: 'limits.redis is missing, so this does nothing',
         expected: 'limits.redis',
         found: `${dpop.withoutRedis}, and no limits.redis`,
         hint: 'add redis: { url: … } under limits, or remove this line',
@@ -126,7 +126,7 @@ export const senderConstraintRule: ConfigRule = (tree) => {
 
 const bindingWithoutTokens = (key: 'bound' | 'dpop'): RuleResult => ({
   path: ['auth', key],
-  message: 'only tokens can be bound, and no method takes them',
+  message: 'only tokens can be bound, and no method accepts tokens',
   expected: 'jwt or introspection among the methods',
   found: 'neither',
   hint: `add jwt to auth.methods, or remove ${key}`,

@@ -7,7 +7,7 @@ import type { Status } from '../../../core/runtime/status/status-part.ts'
 const tokenRows = ({ jwt, introspection, operators, proofs }: Status['tokens'], at: number): readonly TableRow[] => [
   ['tokens', 'now'],
   ...(jwt === null ? [] : [['jwt', renderKeys(jwt, at)]]),
-  ...(introspection === null ? [] : [['introspection', renderFailure(introspection, at) ?? 'can be asked']]),
+  ...(introspection === null ? [] : [['introspection', renderFailure(introspection, at) ?? 'responds']]),
   ...(operators === null ? [] : [['operators', renderKeys(operators, at)]]),
   ...(proofs === null ? [] : [['proofs', renderProofs(proofs)]]),
 ]
@@ -18,8 +18,8 @@ const renderProofs = ({ remembered, room }: NonNullable<Status['tokens']['proofs
 
 const renderKeys = (jwt: NonNullable<Status['tokens']['jwt']>, at: number): string => {
   const keys = jwt.keys === 0 ? 'NO KEYS' : pluralize(jwt.keys, 'key')
-  if (jwt.source === 'file') return `${keys}, of a file`
-  const fetched = jwt.lastSuccess === null ? 'never had' : `had ${formatAgo(jwt.lastSuccess, at)}`
+  if (jwt.source === 'file') return `${keys}, from a file`
+  const fetched = jwt.lastSuccess === null ? 'never fetched' : `fetched ${formatAgo(jwt.lastSuccess, at)}`
   const failure = renderFailure(jwt, at)
   // During the first fetch no failure names the workers.
   if (failure === null) return `${keys}${jwt.keys > 0 || jwt.where === null ? '' : ` ${jwt.where}`}, ${fetched}`
@@ -29,7 +29,7 @@ const renderKeys = (jwt: NonNullable<Status['tokens']['jwt']>, at: number): stri
 type Health = NonNullable<Status['tokens']['introspection']>
 
 const renderFailure = ({ error, since, where }: Health, at: number): string | null =>
-  error === null ? null : `CANNOT BE ASKED${where === null ? '' : ` ${where}`} since ${formatAgo(since, at)}: ${error}`
+  error === null ? null : `FAILS${where === null ? '' : ` ${where}`} since ${formatAgo(since, at)}: ${error}`
 
 export const texts: readonly StatusText[] = [
   {

@@ -102,26 +102,26 @@ export const senderConstraint = (
   return (exchange, claims, { scheme, token }, client) => {
     const confirmation = parseTokenConfirmation(claims)
     if (confirmation === 'unknown')
-      throw rejected(scheme, 'wrong-binding', 'the token is bound to what is not known here')
+      throw rejected(scheme, 'wrong-binding', 'the token has an unknown kind of binding (cnf)')
     const { certificate, key } = confirmation ?? noConfirmation
     // RFC 9449 §7.1, §7.2: otherwise a thief would name the other scheme and omit the proof.
     if (key !== null && scheme !== 'dpop' && checkProof !== null)
-      throw rejected('dpop', 'wrong-binding', 'the token is bound to a key, and came as Bearer')
+      throw rejected('dpop', 'wrong-binding', 'the token is bound to a key, but was sent as Bearer')
     if (key === null && scheme === 'dpop')
-      throw rejected(scheme, 'wrong-binding', 'the token came as DPoP, and is bound to no key')
+      throw rejected(scheme, 'wrong-binding', 'the token was sent as DPoP, but is bound to no key')
     if (certificate === null && key === null && required)
       throw rejected(scheme, 'unbound-token', 'the token is bound to no certificate or key')
     if (certificate !== null) {
       const presented = getCertificate(exchange)
       if (presented === null)
-        throw rejected(scheme, 'no-certificate', 'the token is bound to a certificate, and there is none')
+        throw rejected(scheme, 'no-certificate', 'the token is bound to a certificate, but the request has none')
       if (presented instanceof CredentialRejected) throw rejected(scheme, presented.reason, presented.message)
       if (!isSameDigest(certificateThumbprint(presented), certificate))
         throw rejected(scheme, 'wrong-binding', 'the token is bound to another certificate')
     }
     if (key === null) return
     if (checkProof === null)
-      throw rejected(scheme, 'wrong-binding', 'the token is bound to a key, and proofs are not taken')
+      throw rejected(scheme, 'wrong-binding', 'the token is bound to a key, but proofs are not accepted (auth.dpop)')
     return checkProof(exchange, token, key, client)
   }
 }

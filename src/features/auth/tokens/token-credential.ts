@@ -18,7 +18,7 @@ export const parseTokenCredential = (fields: HeaderFields): TokenCredential | nu
   if (name === undefined) throw malformedCredential('bad-credential', 'there is no scheme in Authorization')
   const scheme = name.toLowerCase()
   if (scheme !== 'bearer' && scheme !== 'dpop') return null
-  if (!isBearerToken(rest)) throw malformedCredential('bad-credential', 'what follows the scheme is no token')
+  if (!isBearerToken(rest)) throw malformedCredential('bad-credential', 'the text after the scheme is not a token')
   return { scheme, token: rest }
 }
 

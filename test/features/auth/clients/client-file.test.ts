@@ -94,7 +94,7 @@ describe('a mistake is reported where it stands', () => {
     )
   })
 
-  const here = 'a client of this name stands here already'
+  const here = 'a second client with this id'
   const beside = '\n- file:c\n- { id: x, operations: all }\n- { id: a, operations: none }'
   const notThere = 'the file cannot be used: no such file'
   const around = '\n- { id: a, operations: all }\n- file:none\n- { id: "b b", operations: all }'
@@ -120,7 +120,7 @@ describe('a mistake is reported where it stands', () => {
     ['a file that is not there', 'file:none', '', 'gateway.yaml:3:10', 'clients', notThere],
     ['one between clients', around, '', 'gateway.yaml:5:3', 'clients[1]', notThere],
     ['a broken client behind one', around, '', 'gateway.yaml:6:9', 'clients[2].id', 'not a name'],
-    ['a file that is no list', 'file:c', 'a: b', 'c:1:1', '', 'no list'],
+    ['a file that is no list', 'file:c', 'a: b', 'c:1:1', '', 'not a list'],
     ['a slip', 'file:c', '[{id: "${a b}", operations: all}]', 'c:1:7', '[0].id', 'an unknown placeholder'],
     ['one key twice', 'file:c', twice, 'c:1:31', '[0].operations', 'a duplicate key'],
     ['what is not text', 'file:c', Uint8Array.of(0xff, 0xfe), 'c:1:1', '', 'the file is not UTF-8'],

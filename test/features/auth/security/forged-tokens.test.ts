@@ -72,7 +72,11 @@ const attacks: readonly (readonly [attack: string, cause: string, tokens: readon
   ['that says where its key is', 'its header has jku', [withHeader({ jku: evil }, own)]],
   ['that says where its certificate is', 'its header has x5u', [withHeader({ x5u: evil }, own)]],
   // RFC 8725 §3.10: a kid that is a path, a query, or what every object has. It is compared, and nothing else.
-  ['whose kid is no name', 'no key, or no single one, is known for it', kids.map((kid) => withHeader({ kid }))],
+  [
+    'whose kid is no name',
+    'the issuer has no key, or several keys, for its kid and alg',
+    kids.map((kid) => withHeader({ kid })),
+  ],
   [
     ...(['whose kid is no text', 'its kid is not a string'] as const),
     [0, null, true, ['elliptic'], { toString: 'elliptic' }].map((kid) => withHeader({ kid })),
@@ -80,7 +84,7 @@ const attacks: readonly (readonly [attack: string, cause: string, tokens: readon
   // RFC 7515 §4.1.11: a recipient that does not understand a critical header parameter must reject the token.
   ['that calls something critical', 'its header has crit', critical.map((each) => withHeader(each))],
   ['that has expired', 'it has expired', [saying({ exp: now - 60 }), saying({ exp: 0 })]],
-  ['without an end', 'it does not say when it expires', [saying({ exp: undefined })]],
+  ['without an end', 'it has no expiry (exp)', [saying({ exp: undefined })]],
   ['whose end is no time', 'exp is not a time', [saying({ exp: String(now + 60) }), signToken(key, beyondNumbers)]],
   ['that is for later', 'it is not valid yet', [saying({ nbf: now + 60 })]],
   ['made in the future', 'it was made in the future', [saying({ iat: now + 60 })]],
@@ -95,7 +99,7 @@ const attacks: readonly (readonly [attack: string, cause: string, tokens: readon
   // has bits that say nothing (RFC 4648 §3.5).
   [
     'that is spelled anew',
-    'its signature is not spelled as it should be',
+    'its signature is not canonical base64url',
     [signToken(key), signToken(rsa)].flatMap((good) => [1, 7, 15].map((bits) => spelledAnew(good, bits))),
   ],
 ]
@@ -139,5 +143,5 @@ test('a key of RSA with an exponent of 1 is none', async () => {
 
   const verified = verifyToken(forged, { ...settings, algorithms: ['ES256', 'RS256'] }, keys)
 
-  await expect(verified).rejects.toThrow('no key, or no single one, is known for it')
+  await expect(verified).rejects.toThrow('the issuer has no key, or several keys, for its kid and alg')
 })

@@ -81,7 +81,7 @@ describe('a proof', () => {
     const statuses: number[] = []
 
     for (const fields of [first, first, second]) statuses.push(await requestWithFields(port, fields))
-    await live.line(({ cause }) => cause === 'the proof has come before')
+    await live.line(({ cause }) => cause === 'the proof was used before')
     live.edit(tokenBindingSettings(key, { dpop: { maxAge: '10s' } }))
     expect((await live.gateway.reload('request')).result).toBe('applied')
     statuses.push(await requestWithFields(port, first))

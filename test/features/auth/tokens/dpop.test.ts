@@ -119,8 +119,8 @@ test('the log says why a proof is rejected', async () => {
   expect(outcomes).toEqual(new Array(7).fill(rejection))
   expect(causes).toEqual([
     ...['the proof is for another target', 'the proof is for another method', 'the proof is for another token'],
-    ...['the proof is not good: ERR_JWT_EXPIRED', 'the proof is not good: ERR_JWT_CLAIM_VALIDATION_FAILED'],
-    ...['the proof is of another key', 'the proof is not good: ERR_JWS_SIGNATURE_VERIFICATION_FAILED'],
+    ...['the proof is invalid: ERR_JWT_EXPIRED', 'the proof is invalid: ERR_JWT_CLAIM_VALIDATION_FAILED'],
+    ...['the proof is of another key', 'the proof is invalid: ERR_JWS_SIGNATURE_VERIFICATION_FAILED'],
   ])
 })
 

@@ -13,19 +13,23 @@ const ofOperation = 'operations: { market.insights: { auth: { methods: [apiKey, 
 
 const first = 'clients[0].certificates[0]'
 const notAsked = 'this does nothing: no client is asked for a certificate'
-const noTokens = 'only tokens can be bound, and no method takes them'
+const noTokens = 'only tokens can be bound, and no method accepts tokens'
 
 test.each([
   ['auth: { methods: [mtls] }', 'auth.methods[0]', notAsked],
   [`auth: { methods: [apiKey] }\n${ofOperation}`, 'operations.market.insights.auth.methods[1]', notAsked],
   [proxied(), 'auth.mtls.from', 'listen.trustedProxies is empty, so Client-Cert is ignored'],
-  [`${proxied()}\n${proxies}\n${named('dns:a.example')}`, first, 'nothing says whose word counts for this name'],
+  [
+    `${proxied()}\n${proxies}\n${named('dns:a.example')}`,
+    first,
+    'without an authority, anybody could issue a certificate with this name',
+  ],
   [
     `auth: { methods: [apiKey], mtls: { ${empty} } }`,
-    ...['auth.mtls.ca', 'certificates of connections are judged by listen.tls.clientCa'],
+    ...['auth.mtls.ca', 'ca does nothing here: listen.tls.clientCa verifies certificates of connections'],
   ],
   [`${proxied(`, ${empty}`)}\n${proxies}`, 'auth.mtls.ca', 'a certificate that cannot be read'],
-  [named('dns:a.example', 'dns:A.example'), 'clients[1].certificates[0]', 'this certificate stands here already'],
+  [named('dns:a.example', 'dns:A.example'), 'clients[1].certificates[0]', 'a second entry with this certificate'],
   [named('dns:*.a.example'), first, 'not a host name'],
   [named('a.example'), first, 'not the name of a certificate'],
   [named('sha256:ab'), first, 'not a SHA-256'],
@@ -38,10 +42,14 @@ test.each([
       'no client can prove possession of a bound token: neither certificates nor DPoP proofs are accepted',
     ],
   ],
-  [`auth: { ${tokens}, dpop: {} }`, 'auth.dpop', 'nothing says what URL proofs are made for'],
+  [
+    `auth: { ${tokens}, dpop: {} }`,
+    'auth.dpop',
+    'listen.publicUrl is missing, so the URL in a proof cannot be checked',
+  ],
   [
     `auth: { ${tokens}, dpop: { withoutRedis: serve } }\n${publicUrl}`,
-    ...['auth.dpop.withoutRedis', 'there is no Redis to be without'],
+    ...['auth.dpop.withoutRedis', 'limits.redis is missing, so this does nothing'],
   ],
   [`auth: { ${tokens}, dpop: { algorithms: [HS256] } }\n${publicUrl}`, 'auth.dpop.algorithms[0]', 'unknown value'],
   ['listen: { publicUrl: /base }', 'listen.publicUrl', 'not a URL'],

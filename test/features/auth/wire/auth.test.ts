@@ -37,10 +37,22 @@ test('an operation that asks for no authentication needs no key', async () => {
 })
 
 test.each([
-  ['asks for another operation', '/compliance/audit-trail', 'a', 'not this operation', 'wrong-operation'],
-  ['names its own behind it', '/compliance/audit-trail?/market/insights', 'a', 'not this operation', 'wrong-operation'],
+  [
+    'asks for another operation',
+    '/compliance/audit-trail',
+    'a',
+    'the client may not call this operation',
+    'wrong-operation',
+  ],
+  [
+    'names its own behind it',
+    '/compliance/audit-trail?/market/insights',
+    'a',
+    'the client may not call this operation',
+    'wrong-operation',
+  ],
   ['is disabled', '/market/insights', 'b', 'the client is disabled', 'client-disabled'],
-  ['comes from elsewhere', '/market/insights', 'c', 'not from this address', 'wrong-address'],
+  ['comes from elsewhere', '/market/insights', 'c', 'the client may not call from this address', 'wrong-address'],
 ])('a client that %s gets 403 and no reason, which stands in the log', async (_, path, letter, cause, reason) => {
   const response = await ask(path, keyOf(letter))
 

@@ -41,7 +41,7 @@ describe.skipIf(missing)('with a certificate', () => {
     expect(await line(({ clientId }) => clientId === 'bank-a')).toMatchObject({ auth: 'mtls', status: 200 })
     expect([nobodys.status, none.status]).toEqual([403, 401])
     expect(none.text).toContain('WWW-Authenticate: ClientCertificate realm="lender-gateway"\r\n')
-    await line(({ cause }) => cause === 'the credential is valid, and belongs to no client')
+    await line(({ cause }) => cause === 'the credential is valid, but belongs to no client')
   })
 
   test('a client whose address a load balancer tells is known by its own certificate, for each request', async () => {

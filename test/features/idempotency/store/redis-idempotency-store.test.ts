@@ -19,7 +19,7 @@ const storeWith = (link: Link, logEvent = vi.fn(), replicated: Link | null = nul
   const run: Link['run'] = (...args) => (isOver ? Promise.resolve(1) : link.run(...args))
   return new RedisIdempotencyStore({
     link: { isShared: link.isShared, run, failure: null },
-    replicated: replicated && { ...replicated, failure: '0 of 1 replicas have what was written' },
+    replicated: replicated && { ...replicated, failure: '0 of 1 replicas have the write' },
     prefix: 'test',
     sealer: createResponseSealer([Buffer.alloc(32, 1)]),
     counts: { rejected: 0 },
@@ -99,7 +99,7 @@ describe.skipIf(redisProgram.missing)('with a real Redis', () => {
 
         expect(await claimOf(store, claim)).toBe(null)
 
-        expect(store.failure).toBe('0 of 1 replicas have what was written')
+        expect(store.failure).toBe('0 of 1 replicas have the write')
         await vi.waitFor(async () => expect(await store.call({ type: 'find', key: claim })).toBe(false), 30_000)
         expect(store.isIdle()).toBe(true)
       },
@@ -126,7 +126,7 @@ describe.skipIf(redisProgram.missing)('with a real Redis', () => {
       expect(await claimOf(store, createClaim({ client: 'full', maxKeys: 1 }))).toEqual({ state: 'full', of: 'client' })
       expect(await claimOf(store, unknown)).toBe(null)
       expect(await claimOf(store, fresh)).toBe(null)
-      expect(store.failure).toBe('0 of 1 replicas have what was written')
+      expect(store.failure).toBe('0 of 1 replicas have the write')
       expect(await store.call({ type: 'find', key: fresh })).toBe(false)
       expect(await store.call({ type: 'find', key: unknown })).toMatchObject({ state: 'unknown' })
       expect(store.isIdle()).toBe(true)

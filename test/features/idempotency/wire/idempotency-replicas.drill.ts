@@ -118,7 +118,7 @@ describe.skipIf(program.missing)('a master with one replica', { timeout: 120_000
       expect(await post(port, 'another-fresh')).toBe(unavailable)
     }
     for (const lines of [since(), second.lines])
-      expect(lines.find(isUnavailable)?.reason).toBe('0 of 1 replicas have what was written')
+      expect(lines.find(isUnavailable)?.reason).toBe('0 of 1 replicas have the write')
 
     replica.thaw()
     await second.line(isAvailable)

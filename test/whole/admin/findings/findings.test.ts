@@ -479,7 +479,7 @@ describe('what is limited', () => {
   ])('is found as %s', expectFindings)
 })
 
-describe('Redis that cannot be asked', () => {
+describe('Redis that cannot be used', () => {
   const gone = { state: 'local', since: at, reason: 'connect ECONNREFUSED 127.0.0.1:6379', where: null } as const
   const rate = { store: 'redis', server: 'redis-a:6379', evictions: 0, ...gone } as const
   const redis = { ...{ found: 0, rejected: 0, dropped: 0 }, server: 'redis-b:6379', ...gone }
@@ -491,24 +491,24 @@ describe('Redis that cannot be asked', () => {
     [
       'is named for what it is used for, with the reason',
       { settings: { limits: byAddress }, report: { limits, cache } },
-      /Redis \(redis-a:6379\) cannot be asked \(connect ECONNREFUSED 127.0.0.1:6379\): this gateway counts the rates of clients by itself, so several gateways let more through$/,
-      /Redis \(redis-b:6379\) cannot be asked \(connect ECONNREFUSED 127.0.0.1:6379\): this gateway has in its cache what it has stored itself$/,
+      /Redis \(redis-a:6379\) cannot be used \(connect ECONNREFUSED 127.0.0.1:6379\): this gateway counts rates alone, so several gateways together let more through$/,
+      /Redis \(redis-b:6379\) cannot be used \(connect ECONNREFUSED 127.0.0.1:6379\): this gateway uses only responses that it stored itself$/,
     ],
     ['is nothing where rates are in memory', { report: { limits: { ...limits, rate: { ...rate, store: 'memory' } } } }],
   ])('%s', expectFindings)
 
   test.each([
     ['reject', 'critical', 'requests with a DPoP proof are rejected (auth.dpop.withoutRedis: reject)'],
-    ['serve', 'warning', 'a DPoP proof is good once at each gateway (auth.dpop.withoutRedis: serve)'],
+    ['serve', 'warning', 'a DPoP proof can be used once at each gateway (auth.dpop.withoutRedis: serve)'],
   ])('has proofs decided about (%s): %s', (withoutRedis, severity, proofs) => {
     const bound = tokenBindingSettings(signingKey('ES256', 'issuer'), { dpop: { withoutRedis } })
     const said = (more: object) =>
       lines({ settings: { ...bound, limits: { redis: { url: 'redis://redis' }, ...more } }, report: { limits } })
-    const sentence = `${severity} redis 02:04:00 Redis (redis-a:6379) cannot be asked (${gone.reason}): ${proofs}`
+    const sentence = `${severity} redis 02:04:00 Redis (redis-a:6379) cannot be used (${gone.reason}): ${proofs}`
 
     expect([...said({}), ...said(byAddress)]).toEqual([
       sentence,
-      `${sentence}, and this gateway counts the rates of clients by itself, so several gateways let more through`,
+      `${sentence}, and this gateway counts rates alone, so several gateways together let more through`,
     ])
   })
 })
@@ -688,7 +688,7 @@ describe('an operation whose cache responds with a stored error', () => {
 
     expect([...found(cached(38)), ...found(cached(1, {}, shared))]).toMatchObject([
       { command, details: [] },
-      { command, details: ['each gateway has a memory of its own: run it on each of them'] },
+      { command, details: ['each gateway has its own memory: run the command on each of them'] },
     ])
   })
 })
@@ -702,8 +702,8 @@ test.each<[string, Inputs, string]>([
 })
 
 test.each([
-  [2, 'it responded with 500: the keys that are known (2) are used on'],
-  [0, 'it responded with 500: no token can be checked'],
+  [2, 'it responded with 500: the keys fetched earlier (2) stay in use'],
+  [0, 'it responded with 500: no token can be verified'],
 ])('keys of the issuer of operators that cannot be fetched, with %d known, are a warning', (keys, words) => {
   const state = { source: 'url', keys, error: 'it responded with 500', since: at - 60_000, lastSuccess: null } as const
 

@@ -242,17 +242,18 @@ const idempotentBy = (redis: object): string => {
 const memoryInfo = (policy: string): string => `# Memory\r\nmaxmemory:0\r\nmaxmemory_policy:${policy}\r\nx:1\r\n`
 
 test.each<[string, RedisReply, number]>([
-  ['forgets the least used', memoryInfo('allkeys-lru'), 1],
-  ['rejects to write', memoryInfo('noeviction'), 0],
-  ['does not say what it does', new Error('NOPERM no'), 0],
-])('a Redis for idempotency that %s for want of room is worth a warning or none', async (_, reply, warnings) => {
+  ['evicts the least used', memoryInfo('allkeys-lru'), 1],
+  ['rejects writes', memoryInfo('noeviction'), 0],
+  ['does not report its policy', new Error('NOPERM no'), 0],
+])('a Redis for idempotency that %s when its memory is full gets a warning or none', async (_, reply, warnings) => {
   const redis = await scriptedRedis(([command]) => (command === 'INFO' ? reply : undefined))
 
   const { out, code } = await check(idempotentBy({ url: `redis://127.0.0.1:${redis.port}` }))
 
   const warned = out.split('\n').filter((line) => line.includes('edis'))
   expect(warned).toHaveLength(warnings)
-  for (const line of warned) expect(line).toMatch(/may forget keys .*for want of room \(maxmemory-policy allkeys-lru\)/)
+  for (const line of warned)
+    expect(line).toMatch(/may evict keys when its memory is full \(maxmemory-policy allkeys-lru\)/)
   expect(code).toBe(0)
 })
 
@@ -271,7 +272,7 @@ test('of a cluster for idempotency every node is asked', async () => {
 
   const { out, code } = await check(idempotentBy({ cluster: [`redis://127.0.0.1:${first.port}`] }))
 
-  expect(out).toContain('for want of room (maxmemory-policy volatile-lru)')
+  expect(out).toContain('when its memory is full (maxmemory-policy volatile-lru)')
   expect(code).toBe(0)
 })
 

@@ -120,8 +120,8 @@ upstreams.market.concurrency  60 of 60 in flight: FULL, new requests are rejecte
 limits.eventLoopDelay         312.5 of 200 ms late: SHEDS LOAD in 1 of 2 workers since 2026-11-21T02:04:57Z, 3s ago
 
 tokens         now
-jwt            2 keys, had 2026-11-21T02:00:07Z, 4m 53s ago; CANNOT BE ASKED since 2026-11-21T02:04:57Z, 3s ago: it responded with 503
-introspection  can be asked
+jwt            2 keys, fetched 2026-11-21T02:00:07Z, 4m 53s ago; FAILS since 2026-11-21T02:04:57Z, 3s ago: it responded with 503
+introspection  responds
 proofs         500000 remembered, ROOM for 1000000
 
 operation        state
@@ -146,8 +146,8 @@ rejected 2026-11-21T02:04:11Z, 49s ago; the running configuration stays in effec
       return /^jwt .*$/m.exec((await runStatus({ ...troubled, tokens })).out)?.[0]
     }
 
-    expect(await show({ ...without, error: null })).toBe('jwt     NO KEYS in 1 of 2 workers, never had')
-    expect(await show(without)).toMatch(/^jwt {5}NO KEYS, never had; CANNOT BE ASKED in 1 of 2 workers since /)
+    expect(await show({ ...without, error: null })).toBe('jwt     NO KEYS in 1 of 2 workers, never fetched')
+    expect(await show(without)).toMatch(/^jwt {5}NO KEYS, never fetched; FAILS in 1 of 2 workers since /)
   })
 
   const chain = 'the chain in /var/log/audit.log has 1204 lines'

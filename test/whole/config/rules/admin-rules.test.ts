@@ -25,7 +25,7 @@ describe('admin.jwt', () => {
     })
   })
 
-  const noKey = 'no key of admin.jwt.jwks is for any of these, so no token is good'
+  const noKey = 'no key of admin.jwt.jwks fits one of these, so every token is rejected'
 
   test.each<[string, object, string]>([
     ['no issuer', { issuer: undefined }, 'admin.jwt.issuer: missing'],
@@ -34,7 +34,7 @@ describe('admin.jwt', () => {
     ['no keys', { jwks: undefined }, 'admin.jwt.jwks: missing'],
     ['keys in the clear', { jwks: 'http://login.example/keys' }, 'admin.jwt.jwks: not encrypted'],
     ['no scopes', { scopes: undefined }, 'admin.jwt.scopes: missing'],
-    ['empty scopes', { scopes: {} }, 'admin.jwt.scopes: nothing opens anything'],
+    ['empty scopes', { scopes: {} }, 'admin.jwt.scopes: an empty map gives no token access'],
     ['a scope that there is not', { scopes: { a: 'admin' } }, 'admin.jwt.scopes.a: unknown value'],
     ['a value with a blank behind it', { scopes: { 'a ': 'read' } }, 'admin.jwt.scopes."a ": not the value of a claim'],
     ['a placeholder', { scopes: { '${TEAM}': 'read' } }, 'admin.jwt.scopes."${TEAM}": a placeholder in a key'],
@@ -67,7 +67,7 @@ describe('an audience of clients', () => {
     clients: [],
   })
   const introspection = { url: 'https://login.example/', clientId: 'a', clientSecret: 'b' }
-  const shared = 'admin.jwt.audience: a token of a client would be one for the admin listener too'
+  const shared = 'admin.jwt.audience: the admin listener would accept a client’s token'
 
   test.each<[string, object, readonly string[]]>([
     ['of the same issuer', auth('jwt', { issuer, jwks: keys, audience: [audience, adminAudience] }), [shared]],

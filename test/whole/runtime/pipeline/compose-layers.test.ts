@@ -222,7 +222,7 @@ describe('the table', () => {
   test.each<[OperationId, boolean, string]>([
     ['market.insights', true, '+ cache: operations.market.insights.cache: on'],
     ['leads.pipeline', true, '- cache: operations.leads.pipeline.cache: none'],
-    ['valuation.score', true, '+ cache-invalidation: cache: of what its responses name'],
+    ['valuation.score', true, '+ cache-invalidation: cache: of the URLs in Location and Content-Location'],
     ['valuation.score', false, '- cache-invalidation: cache: none'],
   ])('has the cache of a GET, and has every POST invalidate it: %s: %s', (id, cache, row) => {
     const rows = print(stackOptions({ operations: { 'market.insights': { cache } } }, id))

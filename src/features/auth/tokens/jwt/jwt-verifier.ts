@@ -26,11 +26,12 @@ const forbiddenParameters = ['jwk', 'jku', 'x5u', 'x5c', 'crit', 'b64', 'zip', '
  */
 export const verifyToken = async (token: string, settings: JwtVerifierOptions, keys: IssuerKeys) => {
   if (!isJwt(token)) throw flaw('it is not a signed JWT, or too long')
-  if (!isCanonical(token.slice(token.lastIndexOf('.') + 1))) throw flaw('its signature is not spelled as it should be')
+  if (!isCanonical(token.slice(token.lastIndexOf('.') + 1))) throw flaw('its signature is not canonical base64url')
   const { algorithm, kid } = readHeader(token, settings)
   if (keys.current === null) await keys.firstSet()
   const known = await lookUpKey(keys, algorithm, kid)
-  if (known === null) throw new CredentialRejected('unknown-kid', 'no key, or no single one, is known for it')
+  if (known === null)
+    throw new CredentialRejected('unknown-kid', 'the issuer has no key, or several keys, for its kid and alg')
   // RFC 7517 §4.5 requires a new kid for a new key, but some issuers reuse it.
   const { key, payload } = await verifySignature(known, token, algorithm, () =>
     lookUpKey(keys, algorithm, kid, known).catch((error: unknown) => {
@@ -40,7 +41,7 @@ export const verifyToken = async (token: string, settings: JwtVerifierOptions, k
   )
   const claims = parseObject(payload, 'its payload')
   const expiresAt = checkClaims(claims, settings)
-  if (expiresAt === null) throw flaw('it does not say when it expires')
+  if (expiresAt === null) throw flaw('it has no expiry (exp)')
   return { claims, expiresAt: expiresAt + settings.clockTolerance, key }
 }
 
@@ -69,7 +70,7 @@ const readHeader = (token: string, settings: JwtVerifierOptions) => {
 const describeMismatch = ({ alg, typ }: Claims, { algorithms, types }: JwtVerifierOptions): string => {
   const type = registeredName(typ, registeredTypes, canonicalType)
   const algorithm = registeredName(alg, registeredAlgorithms)
-  return `typ is ${type} and alg ${algorithm}, taken are typ ${types.join(', ')} and alg ${algorithms.join(', ')}`
+  return `typ is ${type} and alg ${algorithm}, accepted are typ ${types.join(', ')} and alg ${algorithms.join(', ')}`
 }
 
 /** An unregistered text may be a secret, and stays out of the log. */

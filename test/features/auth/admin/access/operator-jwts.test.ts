@@ -79,7 +79,7 @@ describe('of the claims of a token', () => {
   const flaw = 'a text of 1 to 128 visible ASCII characters, and no address'
   test.each([
     ['no-scope', {}, 'it has no claim groups (admin.jwt.scopeClaim) at its top level'],
-    ['no-scope', { groups: ['s3cret'] }, 'no value of its claim groups stands under admin.jwt.scopes'],
+    ['no-scope', { groups: ['s3cret'] }, 'no value of its claim groups is in admin.jwt.scopes'],
     ['no-name', { groups: 'oncall' }, 'it has no claim sub (admin.jwt.nameClaim) at its top level'],
     ['no-name', { sub: '10.0.0.7' }, `its claim sub (admin.jwt.nameClaim) is no name: ${flaw}`],
   ] as const)('%s of %j is described by the names of claims alone', (rejection, claims, text) => {

@@ -32,7 +32,7 @@ const tryKeys = (running: LoadedConfig, next: LoadedConfig) =>
 const issuerOf = (status: number, text: string) =>
   httpUpstream((_, response) => void response.writeHead(status).end(text))
 
-const message = 'the issuer’s keys that the edit names cannot be fetched, so no token would be good'
+const message = 'the issuer’s keys of this edit cannot be fetched, so every token would get 503'
 const none = configured({ log: { level: 'warn' } })
 
 test.each<[string, number, string, object, string]>([

@@ -35,7 +35,7 @@ describe('cache clear', () => {
     const { code, out, err } = await clear(admin.url)
 
     expect({ code, out }).toEqual({ code: 1, out: '' })
-    expect(err).toBe(`lender-gateway: ${admin.url} has not removed all of it: ${detail}\n`)
+    expect(err).toBe(`lender-gateway: ${admin.url} has not removed all responses: ${detail}\n`)
   })
 
   test.each([
@@ -63,9 +63,9 @@ describe('status', () => {
 
     expect(out).toContain(`
 cache            entries  bytes                hits since the start
-leads.pipeline   0        0 B                  not asked for
+leads.pipeline   0        0 B                  no requests
 market.insights  12       1.1 MiB              83.1%
-in all                    1.2 MiB of 64.0 MiB
+total                     1.2 MiB of 64.0 MiB
 `)
   })
 
@@ -73,7 +73,7 @@ in all                    1.2 MiB of 64.0 MiB
     [{ state: 'shared', reason: null, where: null }, 'shared with other gateways \\(redis:6379\\)'],
     [
       { state: 'local', reason: 'no reply within 20ms', where: 'in 1 of 2 workers' },
-      'redis:6379 OF NO USE in 1 of 2 workers since 2026-11-21T02:04:00Z, 1m ago: no reply within 20ms',
+      'redis:6379 CANNOT BE USED in 1 of 2 workers since 2026-11-21T02:04:00Z, 1m ago: no reply within 20ms',
     ],
   ])('shows the state of Redis: %j', async (redis, text) => {
     const told = { server: 'redis:6379', since: '2026-11-21T02:04:00.000Z', ...zeroRedisCacheCounts }

@@ -52,11 +52,11 @@ describe('a page says what would happen, and nothing does', () => {
       'Serve leads.pipeline?',
       'The file rejects every request to leads.pipeline. GET /leads/pipeline is served all the same for 1 hour, and then rejected again',
     ],
-    ['clear-cache', 'Clear the cache?', 'All that is stored is removed, for every client'],
+    ['clear-cache', 'Clear the cache?', 'All stored responses are removed, for every client'],
     [
       `clear-cache?${insights}`,
       'Clear the cache of market.insights?',
-      'All that is stored of market.insights is removed',
+      'All stored responses of market.insights are removed',
     ],
   ])('%s', async (target, title, what) => {
     const page = await visitPage(`${idle.admin}/actions/${target}`)

@@ -32,9 +32,9 @@ test('support is shown a key, is asked before it is forgotten, and has it forgot
   })
   expect(gone).toMatchObject({
     code: 0,
-    out: 'nothing is remembered of this key: a request with it is forwarded\n',
+    out: 'the gateway has no record of this key: a request with it is forwarded\n',
   })
-  expect(again).toMatchObject({ code: 1, err: expect.stringContaining('nothing is remembered of this key') })
+  expect(again).toMatchObject({ code: 1, err: expect.stringContaining('no record of this key') })
   expect(wrong).toMatchObject({ code: 2, err: expect.stringContaining('--operation') })
 })
 

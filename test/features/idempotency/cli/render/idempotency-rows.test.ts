@@ -27,12 +27,12 @@ test('what needs an operator is in capitals', () => {
 
   expect(rows(wrong)).toEqual([
     ['store', 'memory, of this gateway'],
-    ['keys', '200 of 200: FULL, no new one is remembered'],
+    ['keys', '200 of 200: FULL, no new key is stored'],
     ['responses', '2.0 KiB of 1.0 MiB'],
     ['in progress', '3'],
     ['unknown', '7 OUTCOMES, the oldest 2026-11-21T02:08:00Z, 2m ago'],
-    ['given up', '4 responses, for want of room, since the start'],
-    ['rejected', '5 keys, for want of room, since the start'],
+    ['dropped', '4 responses, for lack of room, since the start'],
+    ['rejected', '5 keys, for lack of room, since the start'],
   ])
 })
 
@@ -41,7 +41,7 @@ test('a store that tells nothing of itself is shown with its state alone', () =>
   const redis = { ...silent, store: 'redis', state: 'shared' } as const
 
   expect(rows(redis)).toEqual([['store', 'redis, with other gateways']])
-  expect(rows({ ...redis, state: 'unavailable', reason: 'refused', where: 'in 1 of 2 workers' })).toEqual([
-    ['store', 'redis OF NO USE in 1 of 2 workers since 2026-11-21T02:09:00Z, 1m ago: rejected'],
+  expect(rows({ ...redis, state: 'unavailable', reason: 'connection lost', where: 'in 1 of 2 workers' })).toEqual([
+    ['store', 'redis CANNOT BE USED in 1 of 2 workers since 2026-11-21T02:09:00Z, 1m ago: connection lost'],
   ])
 })

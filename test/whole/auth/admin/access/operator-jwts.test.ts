@@ -195,7 +195,7 @@ describe('the keys of the issuer', () => {
       {
         ...{ severity: 'warning', about: 'admin.jwt' },
         cause:
-          'the keys of the issuer of operators (admin.jwt.jwks) cannot be fetched: it responded with 500: the keys that are known (1) are used on',
+          'the keys of the issuer of operators (admin.jwt.jwks) cannot be fetched: it responded with 500: the keys fetched earlier (1) stay in use',
       },
     ])
     expect(body.tokens).toMatchObject({
@@ -213,7 +213,7 @@ describe('the keys of the issuer', () => {
     const [issued, listed] = [await whoami(admin, operatorJwt()), await whoami(admin, tokenOf.read)]
 
     expect([issued.status, listed.status, login.status]).toEqual([503, 200, 503])
-    expect(login.text).toContain('The keys of the issuer of operators’ tokens cannot be fetched')
+    expect(login.text).toContain('The keys of the operators’ issuer (admin.jwt.jwks) cannot be fetched')
   })
 
   test('are not fetched for a client’s unknown keys', async () => {
