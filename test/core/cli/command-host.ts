@@ -1,14 +1,12 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 
-/** A command to run. */
 export interface CommandRequest {
   readonly args: readonly string[]
   readonly environment: NodeJS.ProcessEnv
   readonly cwd: string
 }
 
-/** The result of a command. */
 export interface CommandResult {
   readonly code: number | null
   readonly out: string
@@ -22,8 +20,8 @@ let isBusy = false
 export const isHostBusy = (): boolean => isBusy
 
 /**
- * Runs a command in a process that has loaded the program already, which takes most of a command's time. Rejects when
- * that process ends.
+ * Runs a command in a process that has the program loaded, which takes most of a command's time. Rejects when that
+ * process ends.
  */
 export const runInHost = (request: CommandRequest): Promise<CommandResult> =>
   new Promise<CommandResult>((resolve, reject) => {

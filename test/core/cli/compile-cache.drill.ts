@@ -1,2 +1,1 @@
-/** The drills of `compile-cache.test.ts`. */
 import './compile-cache.test.ts'

@@ -1,2 +1,1 @@
-/** The drills of `npm-start.test.ts`. */
 import './npm-start.test.ts'

@@ -1,6 +1,4 @@
-/**
- * The end of `npm start`, the first command of the README: with a real npm, on the machine's own Node.
- */
+/** `npm start`, the first command of the README, with a real npm on the machine's own Node. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'

@@ -15,10 +15,8 @@ import { type CommandRequest, type CommandResult, isHostBusy, runInHost } from '
 
 const root = fileURLToPath(new URL('../../..', import.meta.url))
 
-/** The token in files and in the environment of tests. */
 export const token = 'abcdefghijklmnop-0123456789'
 
-/** A request as it reached a scripted admin listener. */
 export interface ReceivedAdminRequest {
   readonly request: string
   readonly headers: IncomingHttpHeaders
@@ -45,11 +43,11 @@ export const scriptedAdmin = async (
   return { port, url: `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}`, received }
 }
 
-/** Opens a listener with its own handler of connections; resolves to its port. */
+/** Resolves to the port. */
 export const rawServer = (onConnection: (socket: Socket) => void): Promise<number> =>
   listen(createTcpServer((socket) => onConnection(socket.on('error', () => {}))))
 
-/** Makes a JSON response; the gateway's clock is at five past two in the morning. */
+/** The gateway's clock is at 02:05. */
 export const jsonResponse =
   (body: unknown, status = 200) =>
   (response: ServerResponse): void => {
@@ -57,14 +55,13 @@ export const jsonResponse =
     response.end(JSON.stringify(body))
   }
 
-/** Makes a target of which only the port is known. */
 export const adminTarget = (port: number, more: Partial<AdminTarget> = {}): AdminTarget => ({
   ...{ tls: false, host: '127.0.0.1', port, certificate: null, token: null, file: null, fallbackReason: null },
   isDefaultAddress: false,
   ...more,
 })
 
-/** Writes a configuration file, and others beside it, which are removed after the test. */
+/** Writes files, which are removed after the test. */
 export const configFileWith = (text: string, others: Readonly<Record<string, string>> = {}): string => {
   const file = join(folderWith({ 'gateway.yaml': text, ...others }), 'gateway.yaml')
   onTestFinished(() => rmSync(dirname(file), { recursive: true }))
@@ -72,8 +69,8 @@ export const configFileWith = (text: string, others: Readonly<Record<string, str
 }
 
 /**
- * Runs a command without blocking the servers of this process, in one that others have run in before. `node`: options
- * of Node's, for a process of its own.
+ * Runs a command in another process, so that servers of this one respond. `node`: options of Node, for a process of its
+ * own.
  */
 export const runCommand = (
   args: readonly string[],

@@ -13,7 +13,6 @@ import { jsonResponse, runCommand, scriptedAdmin, token } from './scripted-admin
 
 const inputs = findingInputs()
 
-/** The status of an endpoint that is up and never had a request. */
 export const endpointStatusWith = (url: string, more: object = {}): EndpointStatus => ({
   ...{ url, weight: 100, sandbox: false, inFlight: 0, pending: 0, state: 'up', since: null, reason: null },
   ...{ requests: 18, failures: 0, ejections: 0, countedSince: '2026-11-21T00:05:00.000Z', failingSince: null },
@@ -22,7 +21,6 @@ export const endpointStatusWith = (url: string, more: object = {}): EndpointStat
   ...more,
 })
 
-/** The status of an upstream. */
 export const upstreamStatusWith = (...endpoints: readonly EndpointStatus[]): UpstreamStatus => {
   const inFlight = endpoints.reduce((sum, endpoint) => sum + endpoint.inFlight, 0)
   return {
@@ -55,23 +53,20 @@ const ownStatus = {
   log: { level: 'info', dropped: 0 },
 }
 
-/** The status of a healthy gateway. */
 export const healthyStatus = { ...ownStatus, ...idleStatus(inputs) } as object as Status
 
-/** Makes the overview of a gateway without history. */
 export const toOverview = (status: object, operations: readonly object[] = []) => ({
   ...{ at: '2026-11-21T02:05:00.000Z', status, operations, commands: [], reloads: [] },
   ...{ rejections: [], drift: [], comparisons: [] },
 })
 
-/** A problem of a configuration file. */
 export const configProblem: ConfigProblem = {
   ...{ file, line: 12, column: 9, path: 'upstreams.market', message: 'not a URL', found: '"market-b:8080"' },
   expected: 'a URL such as http://risk.internal:8080, or sandbox',
   hint: 'put http:// or https:// in front',
 }
 
-/** Sends a status as a gateway does: in words to whom asks for text. */
+/** Serves a status, as text for `Accept: text/plain`. */
 export const statusResponse =
   (body: unknown) =>
   (response: ServerResponse): void => {
@@ -80,7 +75,6 @@ export const statusResponse =
     response.end(renderStatus(statusShape(body, ''), Date.parse('2026-11-21T02:05:00Z')))
   }
 
-/** Runs `status` against a gateway with this status. */
 export const runStatus = async (body: unknown, ...args: readonly string[]) => {
   const admin = await scriptedAdmin(statusResponse(body))
   const { code, out, err } = await runCommand(['status', '--admin', admin.url, ...args], {

@@ -1,4 +1,3 @@
-/** A place for an audit log, and what is read of it. */
 import { createHash } from 'node:crypto'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -16,18 +15,15 @@ export interface AuditLine {
 export interface AuditLog {
   readonly file: string
   readonly key: string
-  /** What the configuration says of it. */
   readonly settings: { readonly file: string; readonly key: string }
-  /** All that was written, the rotated files first. */
+  /** Text of all files, the rotated ones first. */
   text(): string
   lines(): readonly AuditLine[]
-  /** Names all its files in their order. */
   files(): readonly string[]
-  /** Verifies them as the command does, and returns its exit code and all that it says of what is wrong. */
+  /** Returns the exit code and the faults of `audit verify`. */
   verify(checkpoints?: readonly string[]): Promise<{ readonly code: number; readonly errors: string }>
 }
 
-/** Makes a folder for an audit log with a key. */
 export const createAuditLog = (onEnd: OnTestEnd): AuditLog => {
   const folder = mkdtempSync(join(tmpdir(), 'audit-'))
   onEnd(() => rmSync(folder, { recursive: true }))
@@ -64,7 +60,7 @@ export const createAuditLog = (onEnd: OnTestEnd): AuditLog => {
   }
 }
 
-/** What `verify` returns of a log that is as it was written. */
+/** The result of `audit verify` for an intact log. */
 export const whole = { code: 0, errors: '' }
 
 export const sha256 = (bytes: string | Buffer): string => createHash('sha256').update(bytes).digest('hex')

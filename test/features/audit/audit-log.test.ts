@@ -1,4 +1,4 @@
-/** How an audit log goes on: over a restart, a crash and a reload. Its files are `audit-log-files.test.ts`'s. */
+/** An audit log over restarts, crashes and reloads. Its files: `audit-log-files.test.ts`. */
 import { appendFileSync, existsSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, dirname } from 'node:path'

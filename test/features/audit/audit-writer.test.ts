@@ -24,7 +24,6 @@ const begin = (more: Partial<typeof defaultWriterOptions> = {}) => {
   return { output, writer, changes, lines }
 }
 
-/** Lets time pass, with all that is done in it. */
 const pass = (ms: number): Promise<unknown> => vi.advanceTimersByTimeAsync(ms)
 
 const started = async (...of: Parameters<typeof begin>) => {

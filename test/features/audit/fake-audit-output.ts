@@ -1,29 +1,26 @@
 import type { AuditOutput, FileSystemSize, OpenedAuditOutput } from '../../../src/features/audit/audit-output.ts'
 import { genesis } from '../../../src/features/audit/chain/chain.ts'
 
-/** An output in memory that a test has fail, take little, or wait. */
+/** An output in memory whose writes fail, are short, or wait. */
 export class FakeAuditOutput implements AuditOutput {
   name = 'audit.log'
   rotateBytes: number | null = null
   isFull = false
   isUnlinked = false
-  /** What it holds. */
   text = ''
-  /** How many bytes it still takes; 0: a full disk. */
+  /** Free bytes; 0: a full disk. */
   room = Number.POSITIVE_INFINITY
-  /** The error of every sync. */
   unsynced: string | null = null
-  /** The output of the next lines, once `openNext` is called. */
+  /** The output that `openNext` returns. */
   successor: FakeAuditOutput | null = null
-  /** Holds back what is written until it resolves. */
+  /** Writes wait until it resolves. */
   wait: Promise<void> = Promise.resolve()
   writes = 0
-  /** What the next measurement of its disk finds, once `measured` resolves. */
+  /** The next measurement, once `measured` resolves. */
   disk: FileSystemSize | null = null
   measured: Promise<void> = Promise.resolve()
   measurements = 0
   isClosed = false
-  /** Called at each write. */
   onWrite: () => void = () => {}
 
   async isAt(): Promise<boolean> {

@@ -1,4 +1,3 @@
-/** Audit logs on a disk, as a gateway has them. */
 import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,7 +9,6 @@ import { eventually } from '../../helpers/wire.ts'
 
 export const says = (n: number): string => `"event":"exchange","n":${n}`
 
-/** Creates a folder for a log. */
 export const place = () => {
   const folder = mkdtempSync(join(tmpdir(), 'audit-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
@@ -19,7 +17,6 @@ export const place = () => {
   return { folder, file, config, read: () => readFileSync(file, 'utf8') }
 }
 
-/** Creates the audit log of a gateway, and what starts it with a configuration. */
 export const open = (more: Partial<AuditLogOptions> = {}) => {
   const { log, lines } = logInMemory()
   const auditLog = new AuditLog({ log, stdout: { write: () => {}, dropped: () => 0 }, ...more })
@@ -27,7 +24,7 @@ export const open = (more: Partial<AuditLogOptions> = {}) => {
   return { auditLog, lines, begin: async (config: AuditConfig | null) => (await auditLog.prepare(config)).commit() }
 }
 
-/** Runs a gateway's worth of it: a number of lines. */
+/** Starts and ends an audit log with some lines. */
 export const run = async (config: AuditConfig, lines: number): Promise<void> => {
   const { auditLog, begin } = open()
   await begin(config)
@@ -35,7 +32,7 @@ export const run = async (config: AuditConfig, lines: number): Promise<void> => 
   await auditLog.close()
 }
 
-/** Starts an audit log, and waits until it has written a line. */
+/** Waits for the first line. */
 export const openWriting = async (config: AuditConfig, read: () => string) => {
   const opened = open()
   await opened.begin(config)
@@ -44,7 +41,7 @@ export const openWriting = async (config: AuditConfig, read: () => string) => {
   return opened
 }
 
-/** Starts an audit log whose file somebody else has written to, so that its lines cannot be written. */
+/** Starts an audit log to which another process has written: it cannot be written. */
 export const openFailing = async () => {
   const [opened, { config, file, read }] = [open(), place()]
   const { auditLog, begin } = opened

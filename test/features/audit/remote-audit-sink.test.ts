@@ -3,7 +3,7 @@ import { createRemoteAuditSink } from '../../../src/features/audit/audit-sink.ts
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
-/** Creates a sink whose primary takes what it is sent only on `take`. */
+/** The primary receives lines only on `take`. */
 const open = () => {
   const sent: { readonly lines: number; readonly lost: number }[] = []
   const waiting: (() => void)[] = []

@@ -17,7 +17,7 @@ export interface Sample {
   readonly link: ChainPosition
 }
 
-/** Writes a file of exchanges, after the line that begins it. */
+/** Writes a file: its first line, then exchanges. */
 export const sample = (exchanges: number, before: ChainPosition = genesis(), sealed: AuditKey = key): Sample => {
   const contents = [
     headLine(0, before.count === 0 ? 'start' : 'file', before, sealed, null),
@@ -48,7 +48,7 @@ export interface VerifyOptions {
   readonly mixed?: boolean
 }
 
-/** Verifies files, given as their contents; names them a, b, … */
+/** The files are named a, b, … */
 export const verified = (
   files: readonly (string | Buffer)[],
   { checkpoints = [], keys = [key], mixed = false }: VerifyOptions = {},
@@ -68,9 +68,8 @@ export const verified = (
   return verifier
 }
 
-/** Lists the positions of findings: `a:3`. */
 export const places = (findings: readonly AuditFinding[]): readonly string[] =>
   findings.map(({ file, line }) => `${file}:${line}`)
 
-/** Verifies files, and lists the positions of what is wrong. */
+/** Positions of faults: `a:3`. */
 export const faults = (...of: Parameters<typeof verified>): readonly string[] => places(verified(...of).findings)

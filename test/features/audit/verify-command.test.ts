@@ -10,7 +10,7 @@ import { runCommand } from '../../core/cli/scripted-admin.ts'
 import { testConfig } from '../../helpers/gateway.ts'
 import { sample } from './sample-audit-log.ts'
 
-/** Writes files into a folder that is gone after the test; returns their paths, sorted as a shell does. */
+/** Returns the paths, sorted as by a shell. */
 const write = (contents: Readonly<Record<string, string | Buffer>>): readonly string[] => {
   const folder = mkdtempSync(join(tmpdir(), 'audit-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
@@ -20,7 +20,7 @@ const write = (contents: Readonly<Record<string, string | Buffer>>): readonly st
     .map((name) => join(folder, name))
 }
 
-/** Verifies files in that order; returns what is printed. */
+/** Returns the output. */
 const verifies = async (contents: Readonly<Record<string, string | Buffer>>, checkpoint: readonly string[] = []) => {
   const [files, [key = '']] = [write(contents), write({ key: 'k'.repeat(32) })]
   const [out, errors]: [string[], string[]] = [[], []]
@@ -72,7 +72,6 @@ test('junk without a line end is one finding, however long it is', async () => {
 
 const { chain, count, mac: hash } = first.link
 const checkpointLine = { level: 30, time: 0, chain, count, hash, msg: 'audit checkpoint' }
-/** Writes a log of the gateway. */
 const writeLog = (text: string): string => write({ 'gateway.log': text })[0] ?? ''
 
 test.each([

@@ -4,7 +4,6 @@ import { emptySpanCounts, trackSpanExports } from '../../../src/features/tracing
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
-/** Opens the counts of an exporter, and keeps what is logged. */
 const open = () => {
   const counts = emptySpanCounts()
   const logged: unknown[] = []

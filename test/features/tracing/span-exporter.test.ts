@@ -17,7 +17,7 @@ const { made, missing } = await needCertificates()
 
 beforeAll(() => loadSdk())
 
-// Spans that are to arrive may take long on a busy machine; spans that are to be given up are not waited for.
+// A busy machine may be slow: only spans that must arrive are waited for.
 const limits = { maxQueued: 8, batchSize: 4, delayMs: 5, exportMs: 20_000, flushMs: 20_000 }
 const soon = 200
 
@@ -35,7 +35,6 @@ const exporterTo = (url: string, more: Partial<typeof limits> = {}) => {
   return { exporter, counts, logged }
 }
 
-/** Opens one to a collector that behaves so. */
 const open = async (how: Behavior = 'take', more: Partial<typeof limits> = {}) => {
   const receiver = await spanReceiver()
   receiver.behave(how, { 'Retry-After': '3600' })

@@ -10,7 +10,7 @@ beforeAll(() => loadSdk())
 const server = { scheme: 'http', address: null, port: 0 } as const
 const [operation] = allOperations
 
-/** Starts exchanges at a gateway that samples a share, and keeps the spans that it exports. */
+/** Keeps the exported spans. */
 const at = (sample: number) => {
   const exported: FinishedSpan[] = []
   const users = { acquire: () => {}, release: () => {} }
@@ -41,7 +41,7 @@ describe('what goes on of the trace context of a caller', () => {
   const callerId = 'b7ad6b7169203331'
   const sound = `00-${traceId}-${callerId}-01`
 
-  /** Starts an exchange with such fields. Returns its trace, and the fields for an upstream. */
+  /** Returns the trace, and the fields for an upstream. */
   const passOn = (sample: number, fields: readonly string[]) => {
     const { trace, fields: kept } = at(sample).start(fields)
     return { traceId: trace.traceId, fields: trace.attempt('http://upstream', null)?.fields(kept) ?? kept }

@@ -96,9 +96,9 @@ test('a connection counts until its worker reports its end, and not only while i
 
   const first = tracker.acquire(socket, address)
   const counted = tracker.assign(worker, socket)
-  socket.emit('close') // the primary's own end of it
+  socket.emit('close')
   const second = tracker.acquire(fakeSocket(), address)
-  tracker.release(other, ['10.0.0.1']) // never had it
+  tracker.release(other, ['10.0.0.1'])
   const third = tracker.acquire(fakeSocket(), address)
   tracker.release(worker, ['10.0.0.1'])
   const fourth = tracker.acquire(fakeSocket(), address)

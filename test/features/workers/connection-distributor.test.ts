@@ -8,7 +8,7 @@ import {
 beforeEach(() => vi.useFakeTimers())
 afterEach(() => vi.useRealTimers())
 
-/** Creates a worker that records the connections that it is handed; they are numbers here. */
+/** A worker that records its connections, here numbers. */
 type Receiver = ConnectionReceiver & { readonly handedOff: unknown[]; ending: boolean; timeouts: number }
 
 const createReceiver = (): Receiver => ({

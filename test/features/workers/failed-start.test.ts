@@ -1,4 +1,3 @@
-/** A gateway of several processes that cannot start says why, and leaves none of them. */
 import { type AddressInfo, createServer } from 'node:net'
 import { afterEach, expect, onTestFinished, test, vi } from 'vitest'
 import { Overrides } from '../../../src/core/runtime/overrides.ts'

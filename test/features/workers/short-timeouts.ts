@@ -1,4 +1,4 @@
-/** Runs a gateway that waits less for its workers than by default, once they serve: `node short-timeouts.ts FILE`. */
+/** A gateway with short timeouts for workers that serve: `node short-timeouts.ts FILE`. */
 import { defaultWorkerTimeouts } from '../../../src/features/workers/worker-timeouts.ts'
 
 const shorter = { replyMs: 2000, reportMs: 300, connectionAckMs: 300, primaryReplyMs: 4000, saveEveryMs: 100 }

@@ -5,7 +5,7 @@ import { ReplyTimeoutError } from '../../../src/features/workers/messages.ts'
 import { prepareAll } from '../../../src/features/workers/two-phase-commit.ts'
 import type { WorkerSlot } from '../../../src/features/workers/worker-supervisor.ts'
 
-/** Creates the slot of a worker with this reply to `prepare`; `sent` is what it was sent since. */
+/** A worker with this reply to `prepare`; `sent`: messages to it since. */
 const slotOf = (number: number, prepare: () => Promise<void>) => {
   const sent: { readonly type: string; readonly prepared: number }[] = []
   const worker = { pid: number, call: prepare, send: (message: (typeof sent)[number]) => void sent.push(message) }
@@ -46,7 +46,7 @@ describe('what is urgent', () => {
   beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout'] }))
   afterEach(() => void vi.useRealTimers())
 
-  /** Creates the slot of a worker that replies to nothing; it records its calls with how long they may take. */
+  /** A worker that never replies; records calls with their timeouts. */
   const hanging = (number: number) => {
     const calls: (readonly [type: string, timeoutMs: number])[] = []
     const kill = vi.fn()

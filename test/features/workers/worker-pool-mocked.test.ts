@@ -1,4 +1,3 @@
-/** What the primary of several workers does with them, without any process. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { pino } from 'pino'
 import { expect, test, vi } from 'vitest'

@@ -1,2 +1,1 @@
-/** The drills of `workers.test.ts`. */
 import './workers.test.ts'

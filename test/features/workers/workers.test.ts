@@ -1,7 +1,4 @@
-/**
- * Two workers, in one gateway for all tests: they serve, follow, hang, die, are replaced and stop together. SIGSTOP
- * makes an event loop stand still: to every other process that is the same.
- */
+/** One gateway with two workers for all tests. SIGSTOP stops an event loop, like a hang. */
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
 import { heldBackHint, notReplyingHint } from '../../../src/core/runtime/proxy-server.ts'
@@ -88,7 +85,7 @@ const reload = async (edited: object): Promise<void> => {
 const outOfService = { operations: { 'leads.pipeline': { state: 'reject' } } }
 const requestOfRejected = request.replace('/market/insights', '/leads/pipeline')
 
-/** Sends a request on two connections, one after the other: one goes to each worker. */
+/** Sends a request on two connections, so to each worker. */
 const askBoth = async (sent = request): Promise<readonly string[]> => {
   const got = [await exchangeRaw(gateway.port, sent), await exchangeRaw(gateway.port, sent)]
   return got.map((text) => `${parseStatus(text)} ${text.split('\r\n\r\n')[1]}`)
@@ -119,13 +116,13 @@ const hold = async (count: number) => {
   }
 }
 
-/** Waits for the response of each client, and returns what each got. The connections stay. */
+/** The connections stay open. */
 const responsesOf = async (clients: readonly RawClient[]): Promise<readonly string[]> => {
   const results = await Promise.allSettled(clients.map((client) => client.until((text) => text.endsWith('first'))))
   return results.map(({ status }) => (status === 'fulfilled' ? 'responded' : 'closed')).sort()
 }
 
-/** Waits for the response of each client, and closes its connection. Returns how each ended. */
+/** Closes the connections. Returns how each ended. */
 const outcomesOf = async (clients: readonly RawClient[]): Promise<readonly string[]> => {
   const results = await responsesOf(clients)
   for (const client of clients) client.close()
@@ -194,7 +191,7 @@ const connectFrom = async (localAddress: string, count: number): Promise<readonl
   return clients
 }
 
-// A connection counts until its worker has said that it is closed, and so may one of the test before.
+// The count may include a connection of the test before, until its worker reports the end.
 const untilLimitsHold = () =>
   expect
     .poll(
@@ -246,7 +243,6 @@ test('a reload reaches all workers, the level of the log too, and a head that do
   await askBoth(named('heard'))
 
   expect(workers.map((worker) => worker.config)).toEqual([config.hash, config.hash])
-  // Node watches over connections that were handed over, too.
   expect(late.map(({ received }) => parseStatus(received))).toEqual([408, 408])
   expect(responses).toEqual(['200 other', '200 other'])
   // What a worker writes comes in the order in which it was written.
@@ -295,7 +291,6 @@ test('a worker that ends by an uncaught error logs it, takes down what it was se
 drill('when all end at once it says why, is not ready until another serves, and who connects then waits', async () => {
   const before = await pids()
   for (const pid of before) kill(pid, 'SIGKILL')
-  // Another process takes far longer to start than a question takes.
   await expect.poll(readiness, { interval: 5 }).toBe(503)
   const response = exchangeRaw(gateway.port, request)
   gateway.edit({ ...settings(), ...outOfService })

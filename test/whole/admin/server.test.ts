@@ -1,7 +1,4 @@
-/**
- * The operator's listener over real sockets. What a reload does is in `test/core/runtime/reload`, who is let in
- * `authorize.test.ts`'s.
- */
+/** The admin listener over real sockets. Reloads: `test/core/runtime/reload`; access: `authorize.test.ts`. */
 import { describe, expect, test } from 'vitest'
 import { groups } from '../../../src/operations.ts'
 import { bootLiveGateway, fetchAdmin, shareLiveGateway } from '../../helpers/live-gateway.ts'

@@ -1,6 +1,6 @@
 /**
- * Features that are off are not loaded. A real process shows it, with the modules that packages load. What the imports
- * of the sources lead to is in `test/architecture.test.ts`.
+ * A real process loads no features that are off, nor their packages. Imports of the sources:
+ * `test/architecture.test.ts`.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

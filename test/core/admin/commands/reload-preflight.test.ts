@@ -1,7 +1,4 @@
-/**
- * The preflight as operators meet it, over real sockets. When it is retried, and what ends that, is
- * `reloader-*.test.ts`'s.
- */
+/** The preflight over real sockets. Retries: `reloader-*.test.ts`. */
 import { createServer } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { freePort } from '../../../helpers/free-port.ts'

@@ -4,10 +4,7 @@ import type { EndpointReport } from '../../../../src/core/runtime/status/endpoin
 import { seeded } from '../../upstream/balancing/fake-candidates.ts'
 import { endpoint, findingInputs, renderFindings } from './finding-inputs.ts'
 
-/**
- * Creates the first, second, … endpoint of risk, with its recent requests and how many of them got a
- * 4xx.
- */
+/** Creates the endpoints of risk, with recent requests and their number of 4xx. */
 const responding = (clientErrors: number, requests: number, i: number, more: Partial<EndpointReport> = {}) =>
   endpoint({ url: `http://risk-${i}:8080`, recentResponses: { requests, clientErrors }, ...more })
 

@@ -1,4 +1,4 @@
-/** Inputs of findings of a gateway that is well, but for what a test overrides. */
+/** Inputs of a healthy gateway, with a test's overrides. */
 
 import { adminParts, findClients } from '../../../../src/core/admin/admin-parts.ts'
 import { collectFindings } from '../../../../src/core/admin/api/status.ts'
@@ -18,7 +18,6 @@ export const at = Date.UTC(2026, 10, 21, 2, 4)
 
 export const risk = 'http://risk-a:8080'
 
-/** An endpoint that is up. */
 export const endpoint = (more: Partial<EndpointReport> = {}): EndpointReport => ({
   ...{ url: risk, weight: 100, pending: 0, inFlight: 0, state: { name: 'up', since: null, reason: null } },
   lastProbe: null,
@@ -31,14 +30,13 @@ export const endpoint = (more: Partial<EndpointReport> = {}): EndpointReport => 
 
 const well: UpstreamReport = { balance: 'p2c', breaker: null, endpoints: [endpoint()], ...idleUpstreamReport }
 
-/** Why requests failed: twelve in the last minute, at the endpoint of risk. */
+/** Twelve failures in the last minute, at the endpoint of risk. */
 export const cause = (more: Partial<ErrorCount> = {}): ErrorCount => ({
   ...{ operation: 'risk.asset-valuation', kind: 'connect-failed', reason: 'refused', endpoint: risk, detail: null },
   ...{ lastMinute: 12, last15Min: 12, firstAt: at - 60_000, lastAt: at },
   ...more,
 })
 
-/** What differs from a gateway that is well. */
 interface InputOverrides extends Partial<Omit<FindingInputs, 'report' | 'config'>> {
   readonly settings?: Settings
   readonly report?: Partial<Omit<StatusReport, 'upstreams' | 'recentErrors'>>
@@ -51,7 +49,7 @@ const nothing = { get: () => null, all: [] }
 
 const wellConfig = testConfig()
 
-/** Renders what is found, as /status has it. */
+/** Renders findings as /status does. */
 export const renderFindings = (inputs: FindingInputs): readonly FindingView[] =>
   collectFindings(inputs).map((each) => renderFinding(each, inputs.at))
 

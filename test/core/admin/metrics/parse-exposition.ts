@@ -1,23 +1,18 @@
-/**
- * Parses the text format of Prometheus, version 0.0.4, as its specification says and as strictly. Written without a
- * look at the writer.
- */
+/** A strict parser of Prometheus' text format 0.0.4, written from the specification without a look at the writer. */
 
-/** A line of a series. */
 export interface Line {
   readonly name: string
   readonly labels: Readonly<Record<string, string>>
   readonly value: number
 }
 
-/** A family as it stands in the text. */
 export interface ReadFamily {
   readonly help: string
   readonly type: string
   readonly lines: readonly Line[]
 }
 
-/** Parses a whole text. Throws at the first thing that is not of the format. */
+/** Throws at the first fault. */
 export const readExposition = (text: string): ReadonlyMap<string, ReadFamily> => {
   if (text !== '' && !text.endsWith('\n')) throw new Error('the last line is not ended')
   const families = new Map<string, { help: string; type: string; lines: Line[] }>()
@@ -46,7 +41,6 @@ export const readExposition = (text: string): ReadonlyMap<string, ReadFamily> =>
   return families
 }
 
-/** Lists every series of a text by its name and labels. */
 export const seriesOf = (text: string): ReadonlyMap<string, number> => {
   const series = new Map<string, number>()
   for (const { lines } of readExposition(text).values())
@@ -58,10 +52,10 @@ export const seriesOf = (text: string): ReadonlyMap<string, number> => {
   return series
 }
 
-/** A test sums several names of one text, which is long. */
+/** Cached: tests sum several names of one long text. */
 let lastRead: { readonly text: string; readonly lines: readonly Line[] } = { text: '', lines: [] }
 
-/** Sums the lines of a name whose labels are as wanted. */
+/** Sums the lines of a name with these labels. */
 export const total = (text: string, name: string, wanted: Readonly<Record<string, string>> = {}): number => {
   if (text !== lastRead.text)
     lastRead = { text, lines: [...readExposition(text).values()].flatMap(({ lines }) => lines) }

@@ -1,2 +1,1 @@
-/** The drills of `diff.test.ts`. */
 import './diff.test.ts'

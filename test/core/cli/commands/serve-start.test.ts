@@ -1,4 +1,4 @@
-/** What the command does while its gateway starts, which here is the test's. */
+/** The start of `serve`, with a gateway of the test. */
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { createServeCommand } from '../../../../src/core/cli/commands/serve.ts'
@@ -36,8 +36,8 @@ const serve = (settings: Settings = {}): Promise<unknown> => {
   return createServeCommand().parseAsync(['--config', file], { from: 'user' })
 }
 
-// The attack: SIGHUP comes while the gateway starts. Unheard, it ends the process; systemd takes that for a clean exit,
-// and does not start it again. `systemctl reload` sends one to whatever it has just started.
+// The attack: SIGHUP while the gateway starts ends the process if it is unhandled; systemd takes that for a clean exit.
+// `systemctl reload` sends one right after a start.
 test('SIGHUP while the gateway starts is remembered, and the file is read again when it serves', async () => {
   const served = Promise.withResolvers<unknown>()
   startGateway.mockClear().mockReturnValueOnce(served.promise)

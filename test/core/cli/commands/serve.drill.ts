@@ -1,2 +1,1 @@
-/** The drills of `serve.test.ts`. */
 import './serve.test.ts'

@@ -46,7 +46,7 @@ const ask = (port: number, path: string, agent?: Agent): Promise<IncomingMessage
     }).on('error', reject)
   })
 
-/** Opens an upstream that responds at once, but to `?held` only when the test lets it. */
+/** An upstream that holds `?held` until the test releases it. */
 const heldUpstream = async () => {
   const received = Promise.withResolvers<void>()
   const released = Promise.withResolvers<void>()
@@ -88,7 +88,7 @@ const hangingReader = () => {
   return { env, hang: () => mkdirSync(hangs), hung: () => existsSync(hung) }
 }
 
-// npm passes signals on, and a terminal signals the whole process group: one press of Ctrl-C comes twice.
+// npm and the terminal both signal the process: Ctrl-C comes twice.
 test('it prints the nine, reloads at SIGHUP, opens no inspector, and after SIGINT, even twice within a second, serves on, finishes the running exchange and ends with 0, though a disk hangs', async () => {
   const upstream = await heldUpstream()
   const settings: Settings = {

@@ -1,4 +1,4 @@
-/** What /ready says of this gateway, with all that it depends on, and when its listener is gone. */
+/** /ready with every dependency, and without a listener. */
 import { Server } from 'node:net'
 import { expect, test } from 'vitest'
 import type { AdminContext } from '../../../../src/core/admin/admin-context.ts'
@@ -22,7 +22,7 @@ test.each([
   expect(getNotReadyReason(context)).toBe(reason)
 })
 
-/** Closes the listening socket of this process at a port, as nothing in the gateway does. */
+/** Closes a listening socket behind the gateway's back. */
 const closeListener = (port: number): void => {
   const { _getActiveHandles: handles } = process as unknown as { _getActiveHandles(): readonly unknown[] }
   for (const handle of handles.call(process)) {

@@ -1,4 +1,4 @@
-/** What the page says of an endpoint that clients give up on: no request to it fails, and none goes well. */
+/** An endpoint whose clients leave before it responds: no request fails, and none succeeds. */
 import { expect, test } from 'vitest'
 import { bootLiveGateway } from '../../../helpers/live-gateway.ts'
 import { httpUpstream } from '../../../helpers/upstream.ts'

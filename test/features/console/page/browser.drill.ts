@@ -13,7 +13,7 @@ import { httpUpstream } from '../../../helpers/upstream.ts'
 describe.skipIf(chromiumProgram.missing)('in a browser', { timeout: 60_000 }, () => {
   const openPage = useChromium()
 
-  /** Opens a page, and notes what the browser complained of, and the origins of its requests. */
+  /** Opens a page; records errors of the browser and origins of requests. */
   const visit = async (url: string, options: BrowserContextOptions = {}) => {
     const page = await openPage({ viewport: { width: 1280, height: 900 }, ...options })
     const complaints: string[] = []
@@ -29,7 +29,7 @@ describe.skipIf(chromiumProgram.missing)('in a browser', { timeout: 60_000 }, ()
     return { page, complaints, origins }
   }
 
-  /** Waits until a script in the page returns true. Polled from here: the policy of the page lets no script do it. */
+  /** Polled from here: the page's policy forbids a script that polls. */
   const becomes = (page: Page, script: string): Promise<void> =>
     expect.poll(() => page.evaluate(script), { timeout: 15_000, interval: 20 }).toBe(true)
 
@@ -43,7 +43,7 @@ describe.skipIf(chromiumProgram.missing)('in a browser', { timeout: 60_000 }, ()
     return { ...(await bootLiveGateway({ ...same, ...settings })), upstreams, same }
   }
 
-  /** Ends the first endpoint of risk, and has requests find that out. */
+  /** Stops the first endpoint of risk, and sends requests until the gateway knows. */
   const endRisk = async ({ url, upstreams }: Awaited<ReturnType<typeof bootTwo>>): Promise<void> => {
     await upstreams[0]?.close()
     for (let i = 0; i < 12; i++) await (await fetch(`${url}/risk/asset-valuation`, { method: 'POST' })).arrayBuffer()
@@ -56,7 +56,7 @@ describe.skipIf(chromiumProgram.missing)('in a browser', { timeout: 60_000 }, ()
       ),
     )
 
-  /** Makes a gateway show as much as can be: traffic, recent errors, a drained endpoint, a rejected reload. */
+  /** A gateway with traffic, recent errors, a drained endpoint and a rejected reload. */
   const fillPage = async ({ admin, url, upstreams, edit }: Awaited<ReturnType<typeof bootTwo>>): Promise<void> => {
     await requestAll(url)
     edit('upstreams: 1\n')

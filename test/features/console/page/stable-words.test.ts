@@ -1,4 +1,4 @@
-/** What the page announces to a screen reader: a finding that is new, and not one whose numbers have changed. */
+/** Screen readers hear new findings, and no changed numbers. */
 import { expect, test } from 'vitest'
 
 // A file for browsers, which TypeScript does not look into from here.

@@ -3,8 +3,8 @@ import { logIn, token, visitPage } from '../../../helpers/form-browser.ts'
 import { shareLiveGateway } from '../../../helpers/live-gateway.ts'
 import { exchangeRaw, parseStatus } from '../../../helpers/raw-client.ts'
 
-// The attack: a page that makes an operator's browser send a request makes it send the cookie too. So a cookie by
-// itself must change nothing, under whatever spelling.
+// The attack (CSRF): a foreign page has the operator's browser send a request, with the cookie. A cookie alone must
+// change nothing, however the request is spelled.
 const live = await shareLiveGateway({
   admin: { token },
   upstreams: { market: { endpoints: ['http://127.0.0.1:1', 'http://127.0.0.1:2'] } },

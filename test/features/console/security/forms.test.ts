@@ -1,4 +1,3 @@
-/** Forms that another page, or another operator, makes a browser send. */
 import { describe, expect, test } from 'vitest'
 import { hiddenFields, logIn, submitForm, token, visitPage } from '../../../helpers/form-browser.ts'
 import { bootLiveGateway, shareLiveGateway } from '../../../helpers/live-gateway.ts'
@@ -7,8 +6,8 @@ const locked = await shareLiveGateway({ admin: { token } })
 const open = await shareLiveGateway()
 const session = await logIn(locked.admin)
 
-// The attack: a page of another origin sends a form, with all that it could come to know. One at another port of the
-// same host is the same site to a browser: it sends the cookie along, SameSite or not.
+// The attack: a page of another origin sends a form with everything it could know. To a browser, another port of the
+// host is the same site: the cookie goes along, even with SameSite.
 describe.each([{ origin: 'http://127.0.0.1:1' }, { 'sec-fetch-site': 'same-site' }])('%j', (headers) => {
   test('runs no command, logs no operator in and none out, though all else is right', async () => {
     const form = hiddenFields(await visitPage(`${locked.admin}/actions/reload`, session))
@@ -34,8 +33,8 @@ describe.each([{ origin: 'http://127.0.0.1:1' }, { 'sec-fetch-site': 'same-site'
   })
 })
 
-// The attack: another page makes an operator's browser send a form here. The browser may add the cookie; what it cannot
-// add is the token that stands in the forms of the operator's own pages.
+// The attack: a foreign page has an operator's browser send a form. The browser adds the cookie; the page does not know
+// the token of the operator's forms.
 test.each([
   ['with a session', locked, session],
   ['where no login is asked for', open, {}],
@@ -81,8 +80,8 @@ test('a form for logging in needs its own as well: another page logs no operator
   expect([response.status, response.headers.get('set-cookie')]).toEqual([403, null])
 })
 
-// The attack: an operator puts the token of a form of his own into one that he makes another operator's browser send:
-// the command is then recorded as the other's. Or he takes the one that every visitor finds in the login form.
+// The attack: an operator puts his own form token, or the one of the login form, into a form that another operator's
+// browser sends: the command would be recorded as the other operator's.
 test('the token of a form is good in its session alone', async () => {
   const [one, another] = [await logIn(locked.admin), await logIn(locked.admin)]
   const target = `${locked.admin}/actions/reject`

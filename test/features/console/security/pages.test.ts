@@ -1,4 +1,3 @@
-/** Pages that are framed, injected into, or read by a name that a web page can have. */
 import { expect, test } from 'vitest'
 import { hiddenFields, logIn, submitForm, token, visitPage } from '../../../helpers/form-browser.ts'
 import { bootLiveGateway, shareLiveGateway } from '../../../helpers/live-gateway.ts'
@@ -8,8 +7,8 @@ const locked = await shareLiveGateway({ admin: { token } })
 const open = await shareLiveGateway()
 const session = await logIn(locked.admin)
 
-// The attack: a page of an action stands in a frame of another page, invisible, where the operator is made to click
-// (clickjacking). Or a page, its form token among it, is kept by a cache, or sent to another site by a Referer.
+// The attack (clickjacking): a foreign page frames a page of an action invisibly. Or a cache keeps a page with its form
+// token, or a Referer sends it to another site.
 test.each([
   ['/login', {}],
   ['/actions/reload', session],
@@ -31,12 +30,10 @@ test.each(['/status', '/configuration', '/', '/login', '/nowhere'])('%s is store
     expect((await visitPage(locked.admin + path, cookie)).headers.get('cache-control')).toBe('no-store')
 })
 
-// The attack: a link to a page of an action says markup where it should say a name, and the page runs it; or a file, an
-// endpoint, an edit does.
+// The attack: markup instead of a name, in a link, a file, an endpoint or an edit, which the page would run.
 const markup = `"><script>alert(1)</script><img src=x onerror=alert(1)>'`
 const encoded = encodeURIComponent(markup)
 
-/** Returns whether a page holds something that it was not made with. */
 const isInjected = (text: string): boolean => /<(?:script|img)|"><\w|<[^>]*onerror/i.test(text)
 
 test.each([
@@ -68,9 +65,8 @@ test('what stands in the file is text: a problem quotes it', async () => {
   expect(isInjected(text)).toBe(false)
 })
 
-// The attack: a web page has its own name resolve to the operator's machine (DNS rebinding). Its requests are of its
-// own origin then, so it can read the login form and guess at the token from the operator's browser, or read pages that
-// ask for no login.
+// The attack (DNS rebinding): a web page's name resolves to the operator's machine. Its requests have its own origin,
+// so it could read pages that need no login, or guess tokens by the login form.
 test.each([
   ['the form', 'GET /login', ''],
   ['a login', 'POST /login', `token=${token}`],

@@ -1,4 +1,3 @@
-/** Sessions that an attacker has planted, and those of operators that have gone. */
 import { expect, test } from 'vitest'
 import { adminTokens, tokenEntry, tokenOf } from '../../../helpers/admin-tokens.ts'
 import { hiddenFields, logIn, submitForm, token, visitPage } from '../../../helpers/form-browser.ts'
@@ -6,8 +5,8 @@ import { bootLiveGateway, shareLiveGateway } from '../../../helpers/live-gateway
 
 const locked = await shareLiveGateway({ admin: { token } })
 
-// The attack: an attacker who can plant a cookie in an operator's browser (a program at another port of localhost can)
-// plants the id of a session, waits until the operator has logged in, and uses it as well (session fixation).
+// The attack (session fixation): an attacker plants a session id in an operator's browser, as a program at another port
+// of localhost can, and uses it after the login.
 test('a login never takes over an id that the browser came with', async () => {
   const { port } = new URL(locked.admin)
   const planted = { cookie: `__Host-lender-gateway-${port}=${'A'.repeat(43)}` }
@@ -30,8 +29,7 @@ test('a login in a session that the attacker has ends that one', async () => {
   expect((await visitPage(`${locked.admin}/status`, { cookie: own })).status).toBe(200)
 })
 
-// The attack: an operator has left, and the token is removed from the file, or its scope is lowered. The page that is
-// still open in a browser goes on to read, or to give orders.
+// The attack: an operator's token is removed, or its scope lowered. An open page reads on, or sends commands.
 const fates = ['removed', 'lowered', 'renamed']
 const secretOf = (fate: string): string => `a-token-that-will-be-${fate}`
 const before = [...adminTokens, ...fates.map((fate) => tokenEntry(`of-${fate}`, secretOf(fate), 'operate'))]
@@ -42,13 +40,11 @@ const after = [
 ]
 const bearer = (secret: string) => ({ authorization: `Bearer ${secret}` })
 
-/** Opens the stream of a page; `ended` resolves to its text when the gateway ends it. */
 const openStream = async (admin: string, headers: Record<string, string>) => {
   const response = await fetch(`${admin}/events`, { headers })
   return { status: response.status, ended: response.text() }
 }
 
-/** Boots a gateway with these tokens, and gives it others. */
 const bootWith = async (tokens: typeof adminTokens) => {
   const live = await bootLiveGateway({ admin: { tokens } })
   const statusOf = async (headers: Record<string, string>) => (await visitPage(`${live.admin}/status`, headers)).status

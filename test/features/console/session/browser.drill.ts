@@ -19,7 +19,7 @@ const openssl = await needProgram('openssl')
 describe.skipIf(chromiumProgram.missing ?? openssl.missing)('in chromium', { timeout: 60_000 }, () => {
   const openPage = useChromium('--host-resolver-rules=MAP gateway.test 127.0.0.1')
 
-  /** Opens a tab, and notes its errors and its requests to other origins. */
+  /** Opens a tab; records errors and requests to other origins. */
   const openTab = async (live: LiveGateway, options: BrowserContextOptions = {}) => {
     const page = await openPage(options)
     const complaints: string[] = []

@@ -19,7 +19,6 @@ const host = 'localhost:9901'
 const both = { ...admin, tokens: [tokenEntry('auditor', 'a-token-of-an-auditor', 'read')] }
 const [onCall, auditor] = listOperatorTokens(both) as readonly [OperatorToken, OperatorToken]
 
-/** What a browser sends that has the cookie of a session. */
 const headersWith = (id: string) => ({ host, cookie: formatSessionCookie({ host }, id, 1000).split(';')[0] ?? '' })
 
 let sessions = createSessionStore()

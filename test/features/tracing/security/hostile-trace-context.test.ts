@@ -3,8 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { liveGatewayForAll, type SharedGateway } from '../../../helpers/live-gateway.ts'
 import { call, fieldValues } from '../../../helpers/wire.ts'
 
-// The attack: a client writes a trace context that breaks its reader, that comes out otherwise than it went in, or that
-// carries text to where only ids belong.
+// The attack: a trace context that breaks its parser, changes on its way, or carries text where only ids belong.
 const traceId = fc.stringMatching(/^[0-9a-f]{32}$/)
 const spanId = fc.stringMatching(/^[0-9a-f]{16}$/)
 const nearly = fc

@@ -16,7 +16,7 @@ const open: AdminConfig = {
 const locked: AdminConfig = { ...open, token: 'a-token-of-an-operator' }
 const local = { host: 'localhost:9901' }
 
-/** Authorizes a request; returns the error, or null when it is let in. */
+/** Null: allowed. */
 const authorize = (headers: IncomingHttpHeaders, admin = open, path = '/status', method = 'GET') => {
   const { log } = logInMemory()
   const proofs = createOperatorJwts(log, new TokenRejections(log))
@@ -76,7 +76,6 @@ describe('a token of Prometheus', () => {
       expect(statusOf(bearer(token), scraped, '/metrics')).toBeNull()
   })
 
-  // Every other path of the table is at the wire, in `scope-matrix.test.ts`.
   test.each(['/', '/status', '/config', '/reload', '/operations/reject', '/metrics/'])('does not open %s', (path) => {
     expect(authorize(bearer(scraped.metricsToken), scraped, path)).toMatchObject({
       status: 403,

@@ -1,2 +1,1 @@
-/** The drills of `tokens-and-changes.test.ts`. */
 import './tokens-and-changes.test.ts'

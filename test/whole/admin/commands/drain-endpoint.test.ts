@@ -1,4 +1,3 @@
-/** Commands for endpoints: an operator drains one for a while, or makes it ready again. */
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { AdminContext } from '../../../../src/core/admin/admin-context.ts'
 import { isAdminError } from '../../../../src/core/admin/admin-error.ts'
@@ -27,7 +26,6 @@ const sidesOf = (file: string) =>
 
 const configs = new Map<string, Config>()
 
-/** Returns the configuration of such a file, which is read once. */
 const configOf = (file: string, candidate: object): Config => {
   const key = JSON.stringify([file, candidate])
   const [endpoints, others] = sidesOf(file).map((side) => side.map(({ how, ...entry }) => entry))
@@ -37,7 +35,7 @@ const configOf = (file: string, candidate: object): Config => {
   return config
 }
 
-/** Gives orders one after another where the file has those endpoints, without a gateway. */
+/** Runs commands in order on these endpoints, without a gateway. */
 const openMarket = (first: string, candidate: object = {}) => {
   let file = first
   const overrides = new Overrides()
@@ -61,7 +59,7 @@ const openMarket = (first: string, candidate: object = {}) => {
     edit(next: string) {
       file = next
     },
-    /** Gives an order such as `drain a 15m`; returns why it is rejected, or its end (null: as in the file). */
+    /** Runs a command such as `drain a 15m`; returns its error, or its end (null: as in the file). */
     async order(words: string) {
       const [choice, name, ttl = '15m'] = words.split(' ')
       const command = endpointCommands.commands.find((each) => each.choice === choice)
@@ -71,7 +69,7 @@ const openMarket = (first: string, candidate: object = {}) => {
       const done = await command?.run(context, plan, { by: 'anna', apply: async () => {} } as never)
       return (done as { until: string | null }).until
     },
-    /** Which endpoints take work, as `a b`. */
+    /** The endpoints that get requests: `a b`. */
     takers: () =>
       listEndpointStates(context, 'market', toReport().upstreams.market)
         .flatMap(({ url, takesWork }) => (takesWork ? [url.slice('http://'.length)] : []))
@@ -81,7 +79,7 @@ const openMarket = (first: string, candidate: object = {}) => {
 
 const last = 'last-endpoint: no other endpoint of market takes work'
 
-/** What the file has, what takes work in the end, and the orders, with a `!` where they are rejected. */
+/** The file, the endpoints that get requests, and the commands; `!` marks a rejected command. */
 type Row = [what: string, file: string, takers: string, ...orders: string[]]
 
 test.each<Row>([
@@ -129,7 +127,7 @@ test.each<[string, string, ...string[]]>([
   [`${last} (http://a is ejected)`, 'a:ejected b', 'drain b'],
   ['no-weight: ', 'a b:zero', 'ready b'],
   ['(endpoint ready market http://b, with a --ttl above 4h), drain this', 'a b:drain', 'ready b', 'drain a 4h'],
-  // No hint names a longer time than an order may have.
+  // No hint names a time above the limit.
   ['(endpoint ready market http://b), drain this one for a shorter time', 'a b:drain', 'ready b 23h', 'drain a 24h'],
   ['when a drain ends', 'a b:drain', 'ready b 2h', 'drain a 1h', 'ready b 10m'],
   ['one of http://a, http://b, http://c, as', 'a b | b c', 'drain x'],
@@ -182,7 +180,7 @@ const endpoints = async ({ admin }: LiveGateway) =>
 
 const states = async (live: LiveGateway) => (await endpoints(live)).map(({ state }) => state)
 
-/** Boots a gateway before servers for market, which are as the list of the file says. */
+/** Boots a gateway and servers for market, as listed. */
 const bootWith = async (entries: readonly object[] = [{}, {}], more: object = {}) => {
   let status = 200
   const servers = await Promise.all(

@@ -1,2 +1,1 @@
-/** The drills of `faults.test.ts`. */
 import './faults.test.ts'

@@ -1,4 +1,4 @@
-/** What an operator reads of each fault, and what the commands do that its finding leads to. */
+/** Each fault's finding, and the command that it names. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'vitest'
@@ -25,11 +25,9 @@ const sendRequests = async (url: string, times = 1): Promise<readonly number[]> 
 
 const timelyFindingsOf = async (admin: string) => withoutLateness(await findingsOf(admin))
 
-/** Runs the command of a finding, as an operator copies it. */
 const runFound = (command: string | null | undefined) =>
   runCommand(`${command}`.replace(`${programCommand()} `, '').split(' '))
 
-// Failed and rejected requests come to a finding as those of a dead endpoint, of expired tokens and of a full limit do.
 const drills = [
   'a slow endpoint',
   'a certificate that has expired',

@@ -1,4 +1,4 @@
-/** The faults whose symptoms docs/operating.md has, each in a gateway of its own that is well first. */
+/** The faults of docs/operating.md, each in a gateway that was healthy first. */
 import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
@@ -28,15 +28,12 @@ interface FaultyGateway {
 export interface Fault {
   readonly number: number
   readonly name: string
-  /** The elements of the page that show something which does not work: none of them may have anything green. */
+  /** Elements of the page about the fault: none may be green. */
   readonly broken: readonly string[]
-  /** A program without which it cannot be made. */
   readonly needs?: 'openssl' | 'redis-server'
-  /** It is one of a whole process. */
   readonly isOfProcess?: boolean
-  /** What an operator reads of it beside its symptom. */
   readonly says?: RegExp
-  /** `common` are settings that have nothing to do with it. */
+  /** `common`: unrelated settings. */
   plant(common: Settings, program: string): Promise<FaultyGateway>
 }
 
@@ -179,7 +176,6 @@ export const faults: readonly Fault[] = [
       const fail = async () => {
         writeFileSync(hosts, '127.0.0.1 localhost\n')
         await served.line(({ msg }) => msg === 'endpoint not resolved')
-        // It goes on by what they were.
         expect((await fetch(`${url}/market/insights`)).status).toBe(200)
       }
       return { admin, fail }

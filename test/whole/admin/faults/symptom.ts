@@ -1,6 +1,5 @@
 /**
- * Reads from docs/operating.md how each symptom shows, so that the page is true: a test makes the fault, and looks for
- * the sentence wherever an operator would.
+ * Reads symptoms from docs/operating.md. A test makes the fault, and looks for the sentence wherever an operator would.
  */
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -9,7 +8,6 @@ import type { FindingView } from '../../../../src/core/admin/findings/finding.ts
 import { runCommand } from '../../../core/cli/scripted-admin.ts'
 import { fetchAdmin } from '../../../helpers/live-gateway.ts'
 
-/** A symptom as the page has it. */
 export interface Symptom {
   readonly heading: string
   readonly severity: string
@@ -25,7 +23,7 @@ const text = readFileSync(fileURLToPath(new URL('../../../../docs/operating.md',
 // A URL, a path of a file, a number with its unit, a time.
 const variablePart = /(https?:\/\/[^\s;,)]+|\/[\w./-]+|\d[\w.:-]*)/
 
-/** Makes a pattern of an example, which matches others of its kind. */
+/** A pattern for causes of the same kind. */
 const pattern = (example: string): RegExp => {
   const parts = example
     .replaceAll(/\d+ requests (failed|were rejected)/g, '@$1')
@@ -50,7 +48,6 @@ export const symptoms: readonly Symptom[] = text
     return { heading, severity: severity.toLowerCase(), about, cause: pattern(cause), command: shown }
   })
 
-/** Finds the symptom with a number. */
 export const symptom = (number: number): Symptom => {
   const found = symptoms.find(({ heading }) => heading.startsWith(`${number}. `))
   if (found === undefined) throw new Error(`docs/operating.md has no symptom ${number}`)
@@ -64,13 +61,13 @@ export const findingsOf = async (admin: string): Promise<readonly FindingView[]>
   return findings
 }
 
-/** Checks that no finding of a gateway is about the subject of a symptom. A busy machine may well make it late. */
+/** A busy machine may make it late. */
 export const lacks = async (admin: string, { about, cause }: Symptom): Promise<void> => {
   const found = (await findingsOf(admin)).filter((finding) => finding.about === about)
   expect(found.filter((finding) => about !== 'process' || cause.test(finding.cause))).toEqual([])
 }
 
-/** Checks that a gateway has a symptom: in `/status`, in the output of the command `status`, and on its page. */
+/** Looks in `/status`, in the output of `status`, and on the page. */
 export const shows = async (admin: string, { severity, about, cause, command }: Symptom): Promise<FindingView> => {
   const find = async () => (await findingsOf(admin)).find((each) => each.about === about && cause.test(each.cause))
   const shown = command === null ? null : expect.stringMatching(command)
@@ -84,6 +81,5 @@ export const shows = async (admin: string, { severity, about, cause, command }: 
   return (await find()) as FindingView
 }
 
-/** Takes the tags out of a page. */
 const textOf = (html: string): string =>
   html.replaceAll(/<[^>]+>/g, '').replaceAll(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code)))

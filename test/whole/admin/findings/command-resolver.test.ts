@@ -1,7 +1,4 @@
-/**
- * The commands of findings run where they are read: by a real shell, in another folder, without npm's folders on the
- * PATH.
- */
+/** Runs commands of findings in a real shell, in another folder, without npm's folders on the PATH. */
 import { execFile } from 'node:child_process'
 import { mkdirSync, realpathSync, symlinkSync } from 'node:fs'
 import { delimiter, join } from 'node:path'

@@ -22,12 +22,12 @@ import { signingKey } from '../../../helpers/tokens.ts'
 
 type Inputs = NonNullable<Parameters<typeof findingInputs>[0]>
 
-/** What differs from a gateway that is well, and the findings that it leads to, each in one line. */
+/** Overrides of a healthy gateway, and the findings: one line each. */
 type Row = [what: string, inputs: Inputs, ...findings: (string | RegExp)[]]
 
 const found = (inputs: Inputs = {}) => renderFindings(findingInputs(inputs))
 
-/** How bad it is, what it is about, since when (of the day), and its cause. */
+/** Severity, subject, start (time of day) and cause. */
 const lines = (inputs: Inputs) =>
   found(inputs).map(({ severity, about, since, cause }) =>
     [severity, about, ...(since === null ? [] : [since.slice(11, 19)]), cause].join(' '),
@@ -96,7 +96,6 @@ const expiredAt = (url = risk) =>
 const responded = (status: number, when = at) =>
   ({ at: when, endpoint: risk, kind: null, reason: null, status }) as const
 
-/** An endpoint that has failed since then. */
 const failing = (since: number, more: Partial<EndpointReport> = {}) => {
   const reason = '9 failures in a row, the last: the endpoint refuses connections (ECONNREFUSED)'
   return endpoint({
@@ -109,7 +108,6 @@ const failing = (since: number, more: Partial<EndpointReport> = {}) => {
   })
 }
 
-/** An endpoint that probes have found down. */
 const down = (reason: string, more: Partial<EndpointReport> = {}) =>
   endpoint({ state: { name: 'down', since: at, reason }, ...more })
 

@@ -1,2 +1,1 @@
-/** The drills of `hostile-responses.test.ts`. */
 import './hostile-responses.test.ts'

@@ -1,4 +1,4 @@
-/** Any program may listen on the port: each response is shown without harm, or reported as not understood. */
+/** Any program may listen on the port: each response is shown safely, or an error. */
 import fc from 'fast-check'
 import { describe, expect } from 'vitest'
 import * as yaml from 'yaml'
@@ -70,7 +70,6 @@ const running = {
   digests: { 'listen.tls.key': 'b' },
 }
 
-/** Lists the paths to all parts of a value. */
 const pathsIn = (value: unknown): readonly (readonly string[])[] => [
   [],
   ...(typeof value === 'object' && value !== null
@@ -98,7 +97,6 @@ const anything = fc.oneof(
   ),
 )
 
-/** Renders a response as a command does, or the error when it is not understood. */
 const expectHarmless = (sample: object, show: (body: unknown) => string): void => {
   const paths = pathsIn(sample)
   expect(show(sample)).not.toBe('')

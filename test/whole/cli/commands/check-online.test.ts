@@ -14,7 +14,6 @@ import { httpUpstream, rawUpstream } from '../../../helpers/upstream.ts'
 
 type Tree = { readonly [key: string]: unknown }
 
-/** Renders a configuration with these groups; the others are the sandbox. */
 const fileWith = (upstreams: Tree, more: Tree = {}): string => {
   const all = { ...Object.fromEntries(groups.map((group) => [group, 'sandbox'])), ...upstreams }
   const text = Object.entries(all).map(([group, upstream]) => `  ${group}: ${JSON.stringify(upstream)}\n`)
@@ -22,7 +21,6 @@ const fileWith = (upstreams: Tree, more: Tree = {}): string => {
   return join(folderWith({ 'gateway.yaml': `upstreams:\n${text.join('')}${rest.join('')}` }), 'gateway.yaml')
 }
 
-/** Finds the line of a group in such a file. */
 const lineOf = (group: string): number => groups.map(String).indexOf(group) + 2
 
 const checkInTime = (file: string, ...args: readonly string[]) => runInProcess('check', file, '--online', ...args)

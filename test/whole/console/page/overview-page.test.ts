@@ -13,7 +13,6 @@ import { fixture } from './fixture.ts'
 
 const render = (overview: PageView = fixture, principal = new Principal(unnamedOperator, null, 60_000)): string =>
   renderOverviewPage(overview, principal).toString()
-/** Extracts what a reader of a part sees. */
 const visibleText = (html: string): string =>
   html
     .replaceAll(/<[^>]*>/g, ' ')
@@ -22,7 +21,7 @@ const visibleText = (html: string): string =>
 const idsOf = (html: string): readonly string[] => html.match(/ id="[^"]*"/g) ?? []
 
 type Status = Overview['status']
-/** A section of the page, where the overview, or the status in it, differs from the fixture. */
+/** A section, for an overview or status that differs from the fixture. */
 type Differing = Partial<Omit<PageView, 'status'>> & { readonly status?: Partial<Status> }
 const section = (name: string, { status, ...view }: Differing = {}) => {
   const toHtml = pageSections[name]
@@ -34,18 +33,15 @@ const part = (name: string, differing?: Differing): string => visibleText(sectio
 type UpstreamView = Status['upstreams'][string]
 type EndpointView = UpstreamView['endpoints'][number]
 const upstreamOf = (group: Group): UpstreamView => fixture.status.upstreams[group] as UpstreamView
-/** The upstreams, of which one has other endpoints, or a candidate. */
 const withUpstream = (group: Group, more: Partial<UpstreamView>) => ({
   status: { upstreams: { [group]: { ...upstreamOf(group), ...more } } },
 })
-/** A group that has a candidate which goes as it does itself. */
 const withCandidate = (more: Partial<NonNullable<UpstreamView['candidate']>>) => {
   const { inFlight, balance, breaker, endpoints } = upstreamOf('leads')
   const candidate = { inFlight, balance, breaker, endpoints, shadow: null, comparison: null, shift: null, ...more }
   return withUpstream('leads', { candidate })
 }
 
-/** Replaces every text of a value, keys of maps included. */
 const replaced = (value: unknown, text: (old: string) => string): unknown => {
   if (typeof value === 'string') return text(value)
   if (Array.isArray(value)) return value.map((each) => replaced(each, text))
@@ -131,7 +127,6 @@ test('findings are grouped by what is broken, the worst first, and how many ther
   )
 })
 
-/** What differs from the fixture in a row of the tables below. */
 const { limits, tokens, findings } = fixture.status
 const [, applied] = fixture.reloads as [unknown, PageView['reloads'][number]]
 const [first, second] = upstreamOf('valuation').endpoints as [EndpointView, EndpointView]
@@ -263,7 +258,6 @@ describe('an endpoint and its group', () => {
     readonly pace?: readonly [all: number, failed: number]
   }
 
-  /** Says how the group, its endpoint, its candidate and the endpoint of that go. */
   const states = ({ endpoint = {}, found = [], pace }: Case): readonly string[] => {
     const endpoints = [{ ...(upstreamOf('leads').endpoints[0] as EndpointView), url, ...endpoint }]
     const rate = pace && { perSecond: pace[0], errorsPerSecond: pace[1] }
@@ -324,7 +318,6 @@ test('an endpoint that a group has twice is given orders once, so that no two el
 
 describe('an operation', () => {
   const finding = (severity: Severity, about: string) => ({ severity, about, alsoAbout: [], endpoints: [] })
-  /** Says how an operation goes that serves, and one that nothing comes to. */
   const states = (...found: readonly FindingSubject[]): readonly string[] =>
     ['market.insights', 'leads.pipeline'].map((id) => {
       const html = section('operations', { found })

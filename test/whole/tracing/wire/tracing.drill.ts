@@ -1,2 +1,1 @@
-/** The drills of `tracing.test.ts`. */
 import './tracing.test.ts'

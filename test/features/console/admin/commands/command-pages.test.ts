@@ -8,7 +8,6 @@ import { httpUpstream } from '../../../../helpers/upstream.ts'
 const market = { endpoints: ['http://127.0.0.1:1', 'http://127.0.0.1:2'] }
 const url = 'http://127.0.0.1:1'
 
-/** Confirms what a page asks. */
 const confirm = async (live: LiveGateway, target: string): Promise<PageResponse> => {
   const page = await visitPage(live.admin + target)
   expect([target, page.status]).toEqual([target, 200])
@@ -95,7 +94,7 @@ describe('a page says what would happen, and nothing does', () => {
   })
 })
 
-/** Goes to a page, and then where a link of these words on it leads. */
+/** Opens a page, and follows its link with these words. */
 const follow = async (url: string, link: string): Promise<PageResponse> => {
   const [, href = ''] = new RegExp(`<a href="([^"]*)">${link}</a>`).exec((await visitPage(url)).text) ?? []
   return visitPage(new URL(href.replaceAll('&#38;', '&'), url).href)
