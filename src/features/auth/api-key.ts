@@ -25,12 +25,14 @@ export const apiKeyAuthenticator = (field: string, clients: ClientRegistry): Aut
       const [, id = '', secret = ''] = keyPattern.exec(singleFieldValue(fields, lower) ?? '') ?? []
       const known = clients.byKey(id)
       const isWhole = secretPattern.test(secret)
-      const isRight = timingSafeEqual(digestSecret(isWhole ? secret : ''), known?.digest ?? dummyDigest)
+      const isEqual = timingSafeEqual(digestSecret(isWhole ? secret : ''), known?.digest ?? dummyDigest)
+      const isRight = isWhole && isEqual
       if (known === undefined) throw unauthenticated(challenge, 'unknown-key', 'no such key')
       // A key that was cut off when it was copied has a known id and a short secret.
-      if (!isWhole)
-        throw unauthenticated(challenge, 'wrong-secret', 'the secret of the key is not 43 characters of base64url')
-      if (!isRight) throw unauthenticated(challenge, 'wrong-secret', 'the secret of the key is wrong')
+      if (!isRight) {
+        const fault = isWhole ? 'wrong' : 'not 43 characters of base64url'
+        throw unauthenticated(challenge, 'wrong-secret', `the secret of key ${id} of ${known.client.id} is ${fault}`)
+      }
       return { client: known.client, token: null, keyId: id }
     },
   }

@@ -82,14 +82,14 @@ export const configFindings: FindingSource = ({ file, loadedAt }) => {
       const more = others.length === 0 ? '' : `, and ${others.length} more`
       return [
         `${rejectionPhrase(edit, file, loadedAt)}${why}${more}`,
-        ...(rejection.isFileSound ? [] : ['until the file is corrected, a restart fails']),
+        rejection.isFileSound ? 'a restart uses the file as it is' : 'until the file is corrected, a restart fails',
       ]
     })
   }
   if (differing.length === 0) return []
   const command: CommandLine = { words: ['diff', name], target: 'file' }
   return finding('file-differs', 'notice', 'config', { edit, rolledBack, command }, ({ edit, rolledBack }) => [
-    `${edit} ${rolledBack ? 'was rolled back; apply it again with: lender-gateway reload' : 'was not read yet; read it now with: lender-gateway reload'}`,
+    `${edit} ${rolledBack ? 'was rolled back, and a restart applies it; apply it now with: lender-gateway reload' : 'was not read yet; read it now with: lender-gateway reload'}`,
   ])
 }
 

@@ -51,7 +51,7 @@ test('when as many watch as may, the next one reads so in words', async () => {
 
   expect(rejected.status).toBe(503)
   expect(rejected.headers.get('content-type')).toBe('application/problem+json')
-  expect(rejected.body).toMatchObject({ code: 'too-many-streams', detail: expect.stringMatching(/^16 pages are kept/) })
+  expect(rejected.body).toMatchObject({ code: 'too-many-streams', detail: expect.stringMatching(/^16 pages are live/) })
   await vi.waitFor(async () => expect((await watch(admin)).received()).toContain('event: tick'), 30_000)
 })
 
