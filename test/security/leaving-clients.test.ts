@@ -5,9 +5,8 @@ import { rawClient } from '../helpers/raw-client.ts'
 import { httpUpstream, onRequest, rawUpstream } from '../helpers/upstream.ts'
 import { call, eventually } from '../helpers/wire.ts'
 
-// The attack: behind CONNECT a connection carries no HTTP, and a server that lets go of it no longer notices that it
-// has closed. A client that left then would leave the calls before it running, and each would hold its upstream
-// connection for good.
+// The attack: behind CONNECT a connection carries no HTTP, and a server that lets go of it does not notice its close. A
+// client that left then would leave its earlier calls running, each with its upstream connection.
 test.each(['destroy', 'resetAndDestroy'] as const)(
   'a client that asks twice, then for a tunnel, and leaves (%s) leaves no call behind',
   async (leave) => {

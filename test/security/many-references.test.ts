@@ -4,9 +4,8 @@ import { loadConfig } from '../../src/core/config/load/load-config.ts'
 import { groups } from '../../src/operations.ts'
 import { folderWith } from '../core/config/helper.ts'
 
-// The attack: a file of a megabyte has room for forty thousand references. What they lead to is compared every few
-// seconds, and whenever an operator asks for /status, in the thread that serves: three seconds each time in which no
-// request moved.
+// The attack: a file of a megabyte has room for forty thousand references. Their targets are compared every few
+// seconds, and at each /status, in the serving thread: for three seconds each time no request moved.
 const load = (referTo: (group: string, i: number) => string, admin = {}) => {
   const setOf = (group: string) =>
     Object.fromEntries(Array.from({ length: times }, (_, i) => [`X-Key-${i}`, `file:${referTo(group, i)}`]))

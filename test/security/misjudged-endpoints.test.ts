@@ -5,7 +5,7 @@ import { type RawClient, rawClient } from '../helpers/raw-client.ts'
 import { httpUpstream, onRequest, rawUpstream } from '../helpers/upstream.ts'
 import { call, eventually } from '../helpers/wire.ts'
 
-/** Begins to upload to the group `risk`, and goes no further. */
+/** Begins an upload to the group `risk`, and stops. */
 const beginUpload = async (port: number): Promise<RawClient> => {
   const client = await rawClient(port)
   onTestFinished(() => client.close())
@@ -13,9 +13,8 @@ const beginUpload = async (port: number): Promise<RawClient> => {
   return client
 }
 
-// The attack: a breaker that is half-open lets a few requests through and waits for how they end. Clients that begin to
-// upload then, and send a byte now and again, would be those few for as long as they like, and the group would be shut
-// to every other client.
+// The attack: a half-open breaker lets a few requests through and waits for their outcome. Uploads that send a byte now
+// and again would be those requests for ever, and the group would be shut to all other clients.
 test('a client that never ends its upload does not keep a circuit breaker half-open', async () => {
   let status = 500
   const upstream = await httpUpstream((_, response) => response.writeHead(status).end())
@@ -38,9 +37,8 @@ test('a client that never ends its upload does not keep a circuit breaker half-o
   expect(result).toBe(200)
 })
 
-// The attack: a client begins to upload and pauses, until the back end loses patience and cuts the connection. What
-// looks like an endpoint that resets is the client's doing: a handful of such uploads to a quiet group would have its
-// endpoints taken out, or its breaker opened.
+// The attack: a client begins an upload and pauses until the back end cuts the connection. This looks like a reset of
+// the endpoint: a few such uploads to a quiet group would eject its endpoints, or open its breaker.
 test('uploads that pause until the back end cuts them eject no endpoint, and open no breaker', async () => {
   const impatient = () => rawUpstream((socket) => onRequest(socket, () => void socket.resetAndDestroy()))
   const endpoints = [(await impatient()).url, (await impatient()).url]
@@ -61,7 +59,7 @@ test('uploads that pause until the back end cuts them eject no endpoint, and ope
   expect(risk.endpoints.reduce((sum, { requests }) => sum + requests, 0)).toBe(20)
 })
 
-// The attack: an upstream whose responses to probes have no end gathers connections, or is read for ever.
+// The attack: an upstream whose responses to probes never end gathers connections, or is read for ever.
 const probedBy = (upstream: { readonly url: string }, more: object = {}) => {
   const healthCheck = { path: '/health', interval: '100ms', timeout: '1h', ...more }
   return bootLiveGateway({ upstreams: { market: { endpoints: [upstream.url], healthCheck } } })

@@ -3,8 +3,7 @@ import { liveGatewayForAll } from '../helpers/live-gateway.ts'
 import { parseStatus, rawClient } from '../helpers/raw-client.ts'
 import { call } from '../helpers/wire.ts'
 
-// The attack: something that is too large, or does not end, sent for as long as a server reads it. Each is rejected
-// before it has been stored.
+// The attack: an element that is too large, or endless. Each is rejected before it is stored.
 const most = 64 * 1024 * 1024
 const site = liveGatewayForAll({ defaults: { maxBody: '1MiB' } })
 

@@ -5,13 +5,13 @@ import { closesConnection, parseResponses } from '../helpers/raw-response.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
 import { eventually } from '../helpers/wire.ts'
 
-// The attack: requests are short, and may be sent without waiting for responses. A connection is one of ten thousand,
-// but a hundred thousand requests on it, behind one that takes its time, cost six hundred megabytes and a second. And a
-// hundred that are forwarded at once are nearly half of the places at an endpoint.
+// The attack: requests are short, and need not wait for responses. A hundred thousand requests on one connection,
+// behind a slow one, cost six hundred megabytes and a second. And a hundred that are forwarded at once are nearly half
+// of the places at an endpoint.
 const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`
 const pathsOf = (length: number): string[] => Array.from({ length }, (_, i) => `/market/insights?${i}`)
 
-/** Opens a client of a gateway, before an upstream that responds with its URL when it is told to, or at once. */
+/** A client of a gateway whose upstream responds with the URL of a request on release, or at once. */
 const open = async (isHeld: boolean) => {
   const held: (() => void)[] = []
   const upstream = await httpUpstream(({ url }, response) => {

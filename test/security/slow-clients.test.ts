@@ -12,9 +12,9 @@ const get = (query: string): string => `GET /market/insights?${query} HTTP/1.1\r
 const post = (...framing: readonly string[]): string =>
   renderHead({ method: 'POST', target: '/risk/asset-valuation', fields: [...framing, 'Connection', 'keep-alive'] })
 
-// The attack (Slowloris): connections are ten thousand, and cost the client next to nothing. An attacker who keeps them
-// all, without ever asking for anything, or with requests whose heads have no end, keeps every other client out. A 408
-// that no request has asked for is taken for the response to the next one: RFC 9110 §15.5.9 leaves it open.
+// The attack (Slowloris): ten thousand connections cost the client next to nothing. An attacker who keeps them all,
+// without a request or with endless heads, keeps all other clients out. An unrequested 408 would pass for the response
+// to the next request: RFC 9110 §15.5.9 does not ask for it.
 test('a connection without a whole request is closed, without a response or a log line if nothing came', async () => {
   const upstream = await httpUpstream()
   const timeouts = { headers: '200ms', keepAlive: '200ms' }
@@ -48,9 +48,9 @@ test('a connection without a whole request is closed, without a response or a lo
   expect(logged.toSorted()).toEqual(ended.flatMap((each) => each.match(/\d{3}/g) ?? []).toSorted())
 })
 
-// The attack: uploads that go on and on, a byte at a time, until an upstream has no connection left. A body that
-// streams is not read before there is one, so no gap in it is timed and the request is never complete: the next client
-// with an upload waited for ever.
+// The attack: endless uploads, a byte at a time, until an upstream has no connection left. A streaming body is not read
+// before it has a connection, so no gap is timed and the request is never complete: the next client with an upload
+// waited for ever.
 test('an upload without a connection to the upstream gets an error within the deadline', async () => {
   const upstream = await rawUpstream((socket) => void socket.resume().on('end', () => socket.end()))
   const defaults = { maxConnections: 1, deadline: '200ms' }
@@ -75,8 +75,8 @@ test('an upload without a connection to the upstream gets an error within the de
   expect(holder.received()).toBe('')
 })
 
-// The attack: an upload of a byte a second. No gap in it is long, so nothing ends it, and it holds a connection to the
-// upstream for days. What the rate is measured by is `min-rate.test.ts`'s.
+// The attack: an upload of a byte a second. No gap is long, so nothing ends it, and it holds an upstream connection for
+// days. `min-rate.test.ts` shows how the rate is measured.
 test.each([
   ['in chunks, which holds a connection to the upstream', post('Transfer-Encoding', 'chunked'), '1\r\na\r\n'],
   ['of a small body, which is read before it is sent', post('Content-Length', '1000'), 'a'],
@@ -136,9 +136,8 @@ const upstreamOf = async (size: number, onResponded: (upstream: { others: number
   return state
 }
 
-// The attack: a client that asks and never reads. What was written to it waits, its connection is one of ten thousand,
-// and it need do nothing more to keep it. No upstream streams to it by then: the responses are complete, only not read,
-// and together more than the system takes.
+// The attack: a client that never reads its responses. Its connection is one of ten thousand, and it need do nothing to
+// keep it. No upstream is involved any more: the responses are complete, and together larger than the system's buffers.
 test('a client that does not read responses written before their turn is cut within the timeout of a gap', async () => {
   const upstream = await upstreamOf(60_000, ({ others, respondFirst }) => others === 3 && respondFirst())
   const { port, line } = await bootGateway({ upstream: upstream.url, listen: { timeouts: { body: '200ms' } } })

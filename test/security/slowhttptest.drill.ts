@@ -7,11 +7,11 @@ import { bootGatewayProcess } from '../helpers/gateway-process.ts'
 import { needProgram } from '../helpers/program.ts'
 import { openHttpUpstream } from '../helpers/upstream.ts'
 
-// The attack as others make it: Debian's slowhttptest.
-// `SLOW_CONNECTIONS=1000 SLOW_SECONDS=25 npm run test:drills -- slowhttptest` is the large one, and prints its figures.
+// The attack by another program: Debian's slowhttptest. `SLOW_CONNECTIONS=1000 SLOW_SECONDS=25 npm run test:drills --
+// slowhttptest` is the large run, and prints its figures.
 const connections = Number(process.env.SLOW_CONNECTIONS ?? 100)
 const seconds = Number(process.env.SLOW_SECONDS ?? 2)
-// The attack is ended after these seconds, once it is a crowd. On a busy machine that may take so many more.
+// The attack ends after these seconds, once it is a crowd. A busy machine may need as many again.
 const patience = 60
 const run = promisify(execFile)
 const slowhttptest = await needProgram('slowhttptest')
@@ -21,15 +21,15 @@ const MiB = 1024 * KiB
 const bytes = 4 * MiB
 
 /**
- * What the crowd may cost, and what the requests of `asked` others leave behind until the collector looks at it. Slow
- * readers cost 112 to 129 MiB here; a gateway that holds every response whole would need 400.
+ * The memory that the crowd may cost, with the garbage of `asked` other requests. Slow readers cost 112 to 129 MiB
+ * here; a gateway that holds every response whole would need 400.
  */
 const mostBytes = (asked: number): number => 128 * MiB + connections * 160 * KiB + Math.min(96 * MiB, asked * 16 * KiB)
 
 const few = 50
 const reads = ['-X', '-w', '512', '-y', '1024', '-n', '1', '-z', '32', '-k', '2']
 
-/** Asks as a client of another address than the crowd's, and returns the status. */
+/** Sends a request as a client of another address than the crowd's, and returns the status. */
 const askFromElsewhere = (port: number, path: string): Promise<number> =>
   new Promise((resolve, reject) => {
     const asked = request({ port, path, host: '127.0.0.1', localAddress: '127.0.0.2', agent: false }, (response) => {
@@ -54,7 +54,7 @@ describe.skipIf(slowhttptest.missing)('of a crowd of slow clients', () => {
       onTestFinished(() => upstream.close())
       const gateway = await bootGatewayProcess({
         upstream: upstream.url,
-        // In this process, it is late on a busy machine.
+        // In this process, the timer is late on a busy machine.
         defaults: { deadline: 'none', timeouts: { connect: '60s', headers: 'none' } },
         listen: { minRate: '240B/s', ...more },
         log: { access: false },

@@ -18,8 +18,8 @@ const openssl = await needProgram('openssl')
 const made = openssl.path === null ? null : makeCertificates(openssl.path)
 const pair = made?.right ?? { key: '', cert: '' }
 
-// The attack: an eavesdropper makes a client leave out TLS. Nothing is served in the clear, and the client gets an
-// error in plain HTTP.
+// The attack: an eavesdropper makes a client leave out TLS. The gateway serves nothing in the clear, and the client
+// gets an error in plain HTTP.
 describe.skipIf(openssl.missing)('plain HTTP on a TLS port', () => {
   const send = async (bytes: string) => {
     const { port, line } = await bootTlsGateway(pair)
@@ -29,7 +29,7 @@ describe.skipIf(openssl.missing)('plain HTTP on a TLS port', () => {
   }
 
   test('plain HTTP on a TLS port gets 400 in the shape of every other error, then a close, and leaves a log line', async () => {
-    // It goes on sending, and gets the response all the same.
+    // The client goes on sending, and still gets the response.
     const { received, how, line } = await send(
       `POST /valuation/score HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n${'x'.repeat(500_000)}`,
     )
@@ -64,8 +64,8 @@ describe.skipIf(openssl.missing)('plain HTTP on a TLS port', () => {
   })
 })
 
-// The attack (CVE-2011-1473): a client that asks for handshake after handshake on one connection has the gateway do the
-// expensive half of each.
+// The attack (CVE-2011-1473): handshake after handshake on one connection makes the gateway do the expensive half of
+// each.
 test.skipIf(openssl.missing)('the first renegotiation is rejected', async () => {
   const { port } = await bootTlsGateway(pair)
   const { socket, failure } = await tlsHandshake(port, { maxVersion: 'TLSv1.2' })
@@ -82,16 +82,16 @@ test.skipIf(openssl.missing)('the first renegotiation is rejected', async () => 
 
 const alert = 21
 
-/** Lists the types of TLS records: they stand in the clear in TLS 1.2, whatever is in them. */
+/** Lists the types of TLS records, which TLS 1.2 does not encrypt. */
 const typesOf = (bytes: Buffer): readonly number[] => {
   const types: number[] = []
   for (let at = 0; at + 5 <= bytes.length; at += 5 + bytes.readUInt16BE(at + 3)) types.push(bytes.readUInt8(at))
   return types
 }
 
-// The attack: a response to HTTP/1.0 ends with its connection, so an attacker who breaks the connection to the upstream
-// decides where. A client distinguishes a whole response from half of one by close_notify alone (RFC 8446 §6.1): it
-// must not be sent behind half of one.
+// The attack: a response to HTTP/1.0 ends with its connection, so an attacker who breaks the upstream connection
+// decides where. Only close_notify distinguishes a whole response from a part (RFC 8446 §6.1): it must not be sent
+// behind a part.
 test.skipIf(openssl.missing).each([
   ['whole', true],
   ['cut short', false],
@@ -128,7 +128,7 @@ test.skipIf(openssl.missing).each([
   expect(typesOf(Buffer.concat(records)).includes(alert)).toBe(whole)
 })
 
-/** Makes a pair whose key is shorter than TLS takes. */
+/** A pair whose key is shorter than TLS accepts. */
 const makeShort = (): Pair => {
   const folder = mkdtempSync(join(tmpdir(), 'short-'))
   const args = ['-newkey', 'rsa:1024', '-nodes', '-keyout', 'key', '-out', 'cert', '-subj', '/CN=short']
@@ -141,8 +141,8 @@ const makeShort = (): Pair => {
 
 const empty = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n'
 
-// The attack: a certificate and a key that belong together, and that TLS does not take all the same: a key that is too
-// short, a chain that is cut off. `check` called the file sound, and a gateway that restarted with it did not start.
+// The fault: certificate and key belong together, but TLS rejects them: a key that is too short, or a chain that is cut
+// off. `check` accepted the file, and a gateway that restarted with it did not start.
 test.skipIf(openssl.missing).each<[string, string, () => Pair]>([
   ['a short key', 'ee key too small', makeShort],
   [

@@ -49,7 +49,7 @@ describe('the body of a request', () => {
           const { type, isChunked } = forms[i] as (typeof forms)[number]
           expect(arrived).toEqual({ status: 200, sha256: hashes.get(size), complete: true })
           expect(values('content-type')).toEqual(type === null ? [] : [type])
-          // A body of no bytes has no framing worth keeping: chunked or not, it goes out as none.
+          // An empty body keeps no framing: chunked or not, it goes out without one.
           const length = size > 0 || method === 'POST' ? [String(size)] : []
           const framing = isChunked && size > 0 ? [['chunked'], []] : [[], length]
           expect([values('transfer-encoding'), values('content-length')]).toEqual(framing)
@@ -72,7 +72,7 @@ describe('the body of a request', () => {
 
 let said = ''
 
-/** Responds as the query asks, `?size.framing`, or else with what a test has said. */
+/** Responds as the query says, `?size.framing`, or else as the test has set. */
 const respond = (socket: Socket, head: string): void => {
   const [, size, framing] = /\?(\d+)\.(\w+)/.exec(head) ?? []
   if (size === undefined) return void socket.write(Buffer.from(said, 'latin1'))

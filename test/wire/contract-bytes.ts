@@ -8,7 +8,7 @@ import { call, sha256 } from '../helpers/wire.ts'
 
 const blank = fc.string({ unit: fc.constantFrom(' ', '\t', '\n', '\r'), maxLength: 3 })
 
-/** Numbers that a parser would write in another way, or could not keep. */
+/** Numbers that a parser would write differently, or could not keep. */
 const number = fc.oneof(
   fc.constantFrom('1.0', '1e2', '1E+2', '0.1000', '-0', '-0.0', '12345678901234567890', '1e400', '1e-400', '0.1e1'),
   fc.tuple(fc.integer(), fc.nat({ max: 999 }), fc.integer({ min: -30, max: 30 })).map(([a, b, c]) => `${a}.${b}e${c}`),
@@ -16,12 +16,12 @@ const number = fc.oneof(
 
 const escapes = ['\\u0061', '\\/', '/', '\\n', '\\ud83d\\ude00', '\\ud800', '\\udc00', '\\u0000', '\\"']
 
-/** Strings with escapes that say the same in another way, and halves of surrogate pairs. */
+/** Strings with escapes of the same meaning, and halves of surrogate pairs. */
 const text = fc
   .array(fc.oneof(fc.constantFrom(...escapes), fc.constantFrom('a', 'ä', '€', '😀', ' ')), { maxLength: 5 })
   .map((parts) => `"${parts.join('')}"`)
 
-/** JSON texts. `twice`: of an object, a member may stand there twice. */
+/** JSON texts. `twice`: an object may have a member twice. */
 const json = (twice: boolean) =>
   fc.letrec<{ readonly value: string; readonly array: string; readonly object: string }>((tie) => ({
     value: fc

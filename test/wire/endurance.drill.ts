@@ -10,7 +10,7 @@ import { type ClientOutcome, openBackstage, provokedFailures, type Stage } from 
 const failuresInAll = 1000
 const atOnce = 200
 
-/** Gives up on a provocation that leads to nothing, so that the test can name it. */
+/** Gives up on a provocation without an effect, so that the test can name it. */
 const soon = (heard: Promise<ClientOutcome>): Promise<Pick<ClientOutcome, 'received'> & { how: string }> => {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<{ received: string; how: string }>((resolve) => {
@@ -46,8 +46,8 @@ test('1,000 failures of every kind leave no descriptor, socket or timer behind',
   await Promise.all(Array.from({ length: atOnce }, fail))
 
   expect(unexpected).toEqual([])
-  // Idle connections to the upstreams have their own time, and lingering ones: nothing else may be waited for. Before
-  // the deadline of a request is over, 30 s, what is left of one would be seen.
+  // Idle connections to the upstreams, and lingering ones, have timeouts of their own; nothing else may be waited for.
+  // The rest of a request would be seen before its deadline of 30 s.
   await expect
     .poll(
       async () => {
@@ -60,7 +60,7 @@ test('1,000 failures of every kind leave no descriptor, socket or timer behind',
   expect(await gateway.close()).toBe(0)
 })
 
-// A process that stood still: to it, SIGSTOP is what the pause of its machine is.
+// To a process, SIGSTOP is the same as a pause of its machine.
 test('a response that came while the gateway stood still is in time', async () => {
   const { promise: asked, resolve: onAsked } = Promise.withResolvers<ServerResponse>()
   const upstream = await httpUpstream((_, response) => onAsked(response))

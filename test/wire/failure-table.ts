@@ -9,7 +9,7 @@ import {
 import { isWholeResponse, rawClient } from '../helpers/raw-client.ts'
 import { openRawUpstream, type RawUpstream } from '../helpers/upstream.ts'
 
-/** The place where failures are provoked: a gateway, one with a bug, and what misbehaves behind the first. */
+/** The stage of all failures: a gateway, one with a bug, and misbehaving servers behind the first. */
 export interface Stage {
   readonly port: number
   /** Every handle of this gateway throws. */
@@ -26,15 +26,15 @@ export interface ClientOutcome {
 export interface FailureRow {
   readonly kind: FailureKind
   readonly provoked: string
-  /** Sends a request; where it has a head that can be read, its X-Request-Id is `id`. */
+  /** Sends a request; if its head can be read, its X-Request-Id is `id`. */
   readonly provoke: (stage: Stage, id: string) => Promise<ClientOutcome>
-  /** What the client gets; `cut`: a response that begins and breaks off; `silence`: it has left. */
+  /** The client's result; `cut`: a response that begins and breaks off; `silence`: the client has left. */
   readonly status: number | 'cut' | 'silence'
   /** Fields beyond those that every error has. */
   readonly fields?: Readonly<Record<string, string>>
   /** False for a response without a body. */
   readonly body?: boolean
-  /** What the access log says of the cause; absent: nothing. */
+  /** The cause in the access log; absent: none. */
   readonly cause?: RegExp
 }
 
@@ -60,8 +60,8 @@ export interface Backstage {
 }
 
 /**
- * Opens the servers that misbehave, and says how a gateway is set up in front of them: a group, a way to fail. `limit`
- * is for all that is waited for, `headers` for the head of a client.
+ * Opens the misbehaving servers, and configures a gateway in front of them: a group for each failure. `limit`: for all
+ * waits; `headers`: for the head of a client.
  */
 export const openBackstage = async (limit = '250ms', headers = limit): Promise<Backstage> => {
   const upstream = await openMisbehavingUpstream()
@@ -181,7 +181,7 @@ const closes = { fields: { connection: 'close' } }
 type More = Pick<FailureRow, 'fields' | 'body' | 'cause'>
 type Row = readonly [FailureKind, provoked: string, FailureRow['status'], Provoke, More?]
 
-// What is malformed and how is a matter of the parsers: here stands one of each sort.
+// The tests of the parsers have all malformed requests: here is one of each sort.
 const rows: readonly Row[] = [
   ['bad-request', 'no Host', 400, bytes(`${get}\r\n\r\n`)],
   ['bad-request', 'a fragment', 400, request('GET /market/insights#x HTTP/1.1')],

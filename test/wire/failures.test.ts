@@ -98,7 +98,7 @@ const leakPatterns: readonly RegExp[] = [
   /E[A-Z]{4,}|HPE_|UND_ERR|ERR_|SSL|Error:|Parse |undici|fastify|socket|closed|planted/, // what libraries say
 ]
 
-/** Lists what a response says that only the log may. */
+/** Lists the parts of a response that only the log may have. */
 const leaks = ({ received }: Pick<ClientOutcome, 'received'>, id: string, cause: unknown): string[] => {
   // Random hexadecimal digits may spell a port.
   const text = received.replaceAll(id, '').replace(/^Date: .*$/m, '')

@@ -41,7 +41,10 @@ const boot = (settings: Settings = {}): Promise<TestGateway> => {
 
 const market = (group: object): Settings => ({ upstreams: { market: { endpoints: [upstream.url], ...group } } })
 
-/** Sends a request. Returns how it arrived at an upstream that responds with bytes (latin1), and what came back. */
+/**
+ * Sends a request to an upstream that responds with bytes (latin1). Returns the upstream's request and the client's
+ * response.
+ */
 const exchange = async (request: WireRequest = {}, settings: Settings = {}, responseBytes = plain) => {
   const { port, line: logged } = await boot(settings)
   response = responseBytes
@@ -65,7 +68,7 @@ const addedToResponse = ['via', 'x-request-id', 'date', 'connection', 'keep-aliv
 
 const everyHighByte = Buffer.from(Array.from({ length: 128 }, (_, i) => i + 128)).toString('latin1')
 
-// request-head.test.ts and response-parser.test.ts have the rules of each field: here stands what goes over the wire.
+// request-head.test.ts and response-parser.test.ts have the rules of each field: these tests check the wire.
 describe('the fields of a request', () => {
   // Each of these is legal, and easy to lose, fold, reorder or re-encode.
   const awkward = [
@@ -139,7 +142,7 @@ test('Via comes after those of earlier hops, and names the HTTP version of the c
   ])
 })
 
-// forged-forwarded.test.ts has the others, forwarded.test.ts what is made of what a client says.
+// forged-forwarded.test.ts has untrusted peers, forwarded.test.ts the parsing of the fields.
 test('an HTTP/1.0 client without Host gets no X-Forwarded-Host', async () => {
   expect((await exchange({ version: '1.0' })).both('x-forwarded-host')[0]).toEqual([])
 })

@@ -24,10 +24,11 @@ const unread = postUnknown('Content-Length: 7\r\n', 'unread!')
 const large = ['Content-Length: 70000\r\n', 'a'.repeat(70_000)] as const
 const tooLarge = 'b'.repeat(45_000) // more than the parser reads
 
-/** Where it stands in an RFC, what is sent, and the statuses of the final responses; each 200 was forwarded. */
+/** The section of the RFC, the sent bytes, and the statuses of the final responses; each 200 was forwarded. */
 type Row = readonly [rfc: string, name: string, bytes: string, ...statuses: readonly number[]]
 
-// The parser's own tests have each rule of the bytes: here stands which response such a request gets, and what goes on.
+// The parser's tests have each rule of the bytes: these check which response such a request gets, and what is
+// forwarded.
 const goesOn: readonly Row[] = [
   ['9112 §6.3', 'neither length nor coding: no body', post('', ''), 200],
   ['9110 §9.3.1', 'a body in a GET', `${get('Content-Length: 5\r\n')}hello`, 400],

@@ -16,7 +16,7 @@ const dialHalfOpen = (port: number): Socket => connect({ port, host: '127.0.0.1'
 const get = renderHead({ fields: ['Connection', 'keep-alive'] })
 const post = `${renderHead({ method: 'POST', target: '/valuation/score', fields: ['Content-Length', '3'] })}abc`
 
-/** Boots a gateway whose upstream responds no sooner than it is released. */
+/** Boots a gateway whose upstream responds on release. */
 const bootPatient = async (bytes: string, settings: Settings = {}) => {
   const { promise, resolve } = Promise.withResolvers<void>()
   const respond = async (socket: Socket): Promise<void> => {
@@ -27,7 +27,7 @@ const bootPatient = async (bytes: string, settings: Settings = {}) => {
   return { port, respond: resolve }
 }
 
-/** Sends a request, ends this side, and reads the response; the upstream responds once the first byte has come. */
+/** Sends a request, ends this side, and reads the response; the upstream responds once its first byte has come. */
 const endBehind = async (socket: Socket, request: string, respond: () => void) => {
   const response = readToEnd(socket)
   socket.end(request)

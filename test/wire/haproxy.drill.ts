@@ -30,8 +30,8 @@ interface Instance {
   readonly processes: ServeProcess[]
 }
 
-// What HAProxy does is documented, and documented is what is run here. The checks are ten times as frequent, so that a
-// restart takes a few seconds.
+// Runs the documented configuration of HAProxy. The checks are ten times as frequent, so that a restart takes a few
+// seconds.
 const documented = /^```haproxy\n(backend .*?)^```/ms.exec(
   readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8'),
 )?.[1]
@@ -107,7 +107,7 @@ const isSeen = (balancer: Haproxy, name: string, state: 'UP' | 'DOWN'): Promise<
 
 const isExchange = ({ msg }: { readonly msg: string }): boolean => msg === 'exchange'
 
-/** Restarts an instance, and waits until it has a share of the requests again. Returns how its process ended. */
+/** Restarts an instance, and waits until it gets requests again. Returns how its process ended. */
 const restart = async (old: Instance, balancer: Haproxy) => {
   const before = old.processes.at(-1)
   if (before === undefined) throw new Error(`${old.name} does not run`)
@@ -219,14 +219,14 @@ describe.skipIf(haproxy.missing)('behind HAProxy, which asks /ready and tries no
       expect(Number(row?.reuse)).toBeGreaterThan(Number(row?.connect) / 2)
     }
 
-    // That the wait is what does it: one of them ends before HAProxy has noticed.
+    // Without the wait: an instance ends before HAProxy has noticed.
     const [hasty, other] = instances
     hasty.write('0s')
     hasty.processes.at(-1)?.signal('SIGHUP')
     await hasty.processes.at(-1)?.line(({ msg }) => msg === 'configuration applied')
     const again = load(balancer.port)
     await expect.poll(() => again.by.size).toBe(2)
-    // Whether a request meets its end is up to the moment: on a busy machine it takes a few.
+    // Whether a request meets the end of an instance is chance: on a busy machine it takes a few.
     for (let nth = 0; nth < 10 && again.failures.length === 0; nth++) {
       const last = nth === 0 ? hasty.processes.at(-1) : await start(hasty)
       await isSeen(balancer, 'a', 'UP')
@@ -239,7 +239,7 @@ describe.skipIf(haproxy.missing)('behind HAProxy, which asks /ready and tries no
     ends.push(await other.processes.at(-1)?.ended)
 
     expect(again.failures).not.toEqual([])
-    // Whether it could not connect or was left without a response is up to the moment.
+    // Whether HAProxy could not connect or got no response is chance.
     expect(brokenRequests(balancer)).toContainEqual(expect.stringMatching(/^request S[CH] \S+ a /))
     expect(ends).toEqual(ends.map(() => ({ code: 0, signal: null })))
     expect(processes.map(({ errors }) => errors()).join('')).toBe('')

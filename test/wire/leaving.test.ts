@@ -15,12 +15,13 @@ const chunkedHead = renderHead({ method: 'POST', target: post, fields: ['Transfe
 const longHead = renderHead({ method: 'POST', target: post, fields: ['Content-Length', '10000000'] })
 const shortPost = `${renderHead({ method: 'POST', target: post, fields: ['Content-Length', '3'] })}abc`
 
-// The clock of the gateway goes only as a test moves it: what is noticed while it stands still is noticed at once.
+// Only the test moves the gateway's clock: a leaving client that is noticed while the clock stands still is noticed at
+// once.
 const stopClock = (): void => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
 afterEach(() => void vi.useRealTimers())
 
 describe('a client that leaves cancels the call', () => {
-  // One that has closed is known from one that waits by the second byte of its response, 125 ms after the first.
+  // The second byte of the response, 125 ms after the first, tells a closed client from a waiting one.
   const withinMs = 125 + 50
 
   /** Opens an upstream that responds to the beginning of a request with `bytes` and never goes on. */
@@ -51,8 +52,8 @@ describe('a client that leaves cancels the call', () => {
     ['while upload and response stream', `${chunkedHead}3\r\nabc\r\n`, streaming],
   ]
 
-  // A client that closes sends what one sends that waits for its response: only what is written to it next tells them
-  // apart. So its leaving is noticed at once until the head of the response is out, and then with the next piece.
+  // A client that closes sends the same as one that ends its side and waits: only a write to it shows which. So its
+  // leaving is noticed at once until the head of the response is out, and then with the next piece.
   const departures = forms.flatMap((form) =>
     (form[2] === '' || form[0].includes('upload')
       ? (['destroy', 'resetAndDestroy'] as const)
@@ -143,7 +144,7 @@ describe('an upstream that dies within the body resets the connection of the cli
     ['by length', 'closes', byLength],
     ['by length', 'resets', byLength],
     ['in chunks', 'closes', inChunks],
-    // A clean close is how such a body ends; only a reset shows that it did not.
+    // Such a body ends with a clean close; only a reset shows that it did not end.
     ['to the end', 'resets', toTheEnd],
   ]
 
@@ -182,7 +183,7 @@ describe('an upstream that dies within the body resets the connection of the cli
     client.write(renderHead({ version: '1.0' }))
     const response = await readToEnd(client).catch(() => null)
 
-    // The head may have gone out or not, or been an error: but never does a part look like the whole.
+    // The head may have gone out or not, or been an error: but a part never looks whole.
     if (response !== null && response.status === 200) expect(response.how).toBe('reset')
     else expect(response?.status ?? 502).toBe(502)
   })
@@ -192,7 +193,7 @@ describe('with a pool of eight, many clients that leave', () => {
   const rounds = 48
   const slow = { target: '/market/insights?slow' }
 
-  /** Boots a gateway whose upstream responds to `?quick` at once; what else comes, as `onOther` likes. */
+  /** Boots a gateway whose upstream responds to `?quick` at once, and to other requests by `onOther`. */
   const boot = async (onOther: (socket: Socket, isUpload: boolean) => void) => {
     const upstream = await rawUpstream((socket) => {
       let text = ''
@@ -310,7 +311,7 @@ test('a client that still sends after its response does not count as idle', asyn
   vi.advanceTimersByTime(4_000)
   for (let i = 0; i < 3; i++) {
     client.write('x')
-    await countRejected() // whatever the gateway has done by then has come here
+    await countRejected() // by then, all writes of the gateway have arrived
   }
 
   expect(lost).toBe(null)

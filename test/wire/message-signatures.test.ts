@@ -7,7 +7,7 @@ import { listen } from '../helpers/listen.ts'
 import { needProgram } from '../helpers/program.ts'
 import { bootTlsGateway } from '../helpers/tls-gateway.ts'
 
-/** What docs/operations.md says of message signatures (RFC 9421), by what the upstream itself can see. */
+/** The section on message signatures of docs/operations.md (RFC 9421), checked by the fields that the upstream sees. */
 
 const openssl = await needProgram('openssl')
 
@@ -47,7 +47,7 @@ describe.skipIf(openssl.missing)('a signature survives, by default and by what i
   const always = ['@method', '@path', '@query', '@request-target', 'content-digest']
   const all = [...always, '@authority', '@scheme', '@target-uri']
 
-  /** Opens an upstream that speaks `scheme`, and remembers what it sees. */
+  /** Opens an upstream that speaks `scheme`, and records its requests. */
   const openUpstream = async (scheme: 'http' | 'https') => {
     const seen: Seen[] = []
     const listener = ({ method = '', url = '', headers }: IncomingMessage, response: { end(): void }): void => {

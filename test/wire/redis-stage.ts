@@ -1,4 +1,4 @@
-/** Two gateways that share what they count, and what they wait for when Redis fails over. */
+/** Two gateways that share their counts, and their waits when Redis fails over. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -15,7 +15,7 @@ const isLocal = ({ msg }: LogLine): boolean => msg === 'limits are not shared'
 
 const patient = { timeout: 60_000 }
 
-/** Boots two gateways whose clients may ask 200 times in a minute, as the Redis of these settings counts. */
+/** Boots two gateways whose clients may send 200 requests a minute, counted by the Redis of these settings. */
 export const bootTwoGateways = async (redis: object): Promise<readonly [TestGateway, TestGateway]> => {
   const upstream = await httpUpstream()
   const boot = async (): Promise<TestGateway> => {
@@ -37,9 +37,8 @@ export const ask = async ({ url }: TestGateway): Promise<number> => {
 }
 
 /**
- * Asks one of two gateways all the time, while `disturb` ends the use of Redis and `recover` has it begin again. Shows
- * that no client gets a 5xx, and that the gateways count together afterwards. Returns how long after `recover` both
- * shared again.
+ * Sends requests to one of two gateways, while `disturb` takes Redis away and `recover` brings it back. Shows that no
+ * client gets a 5xx, and that both gateways count together afterwards. Returns how long after `recover` they did.
  */
 export const expectSharedAgain = async (
   gateways: readonly [TestGateway, TestGateway],
@@ -66,8 +65,8 @@ export const expectSharedAgain = async (
   await load.stop()
 
   expect(load.responses.filter((status) => status !== 200 && status !== 429)).toEqual([])
-  // It has served no request yet: it knows by Redis, which may be late now and then on a busy machine. By itself it
-  // would let 200 through.
+  // The other gateway has served no request yet: it knows the count by Redis, which may be late on a busy machine. By
+  // itself it would let 200 through.
   let asked = 0
   const askNext = (): Promise<number> => {
     asked++

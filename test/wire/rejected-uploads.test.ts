@@ -49,7 +49,7 @@ afterAll(async () => {
 // Node's sockets otherwise write nothing more once the other side has ended.
 const dialHalfOpen = (port: number): Socket => connect({ port, host: '127.0.0.1', allowHalfOpen: true })
 
-/** Writes all of an upload before it reads anything; returns the status, or how the writing failed. */
+/** Writes a whole upload before it reads; returns the status, or how the writing failed. */
 const upload = async (socket: Socket, target: string): Promise<number | string> => {
   let failed = ''
   socket.on('error', (error: NodeJS.ErrnoException) => {

@@ -113,7 +113,7 @@ describe('a request body', () => {
     expect((await call(port, { method: 'POST', target: post, body, ...framing })).status).toBe(200)
   })
 
-  /** Records what reaches an upstream until each of its connections has ended. */
+  /** Records the bytes that reach an upstream until each of its connections has ended. */
   const recording = async (onHead: (socket: Socket) => void = () => {}) => {
     const ended = Promise.withResolvers<void>()
     const bytes: Buffer[] = []
@@ -181,7 +181,7 @@ describe('memory', () => {
   const most = 32 * MiB
   const piece = Buffer.alloc(MiB, 'x')
 
-  /** Writes a piece and returns whether it was taken: false when nothing at all moves for a while. */
+  /** Writes a piece. False: nothing moved for a while, so the piece was not taken. */
   const flows = async (socket: Socket, bytes: Buffer): Promise<boolean> => {
     if (socket.write(bytes)) return true
     const drained = once(socket, 'drain', { signal: AbortSignal.timeout(1000) })

@@ -36,7 +36,7 @@ test('each of the nine is forwarded with its method, and with no other', async (
   expect(arrived.toSorted()).toEqual(nine.toSorted())
 })
 
-// The rules stand with validate-request.ts; here whatever comes between, also of two readings of one byte.
+// validate-request.test.ts has the rules; these tests find a second reading of any byte on the way.
 test('whatever byte stands before, within or behind the path of an operation, or in place of one, it is another', async () => {
   const { method, path } = allOperations[0]
   const bytes = Array.from({ length: 256 }, (_, code) => String.fromCharCode(code))

@@ -110,7 +110,7 @@ describe('a limit is kept', () => {
       const { failure, status } = await line(({ requestId }) => requestId === id)
       const over = performance.now()
       expect({ failure, status }).toEqual({ failure: 'client-gone', status: 499 })
-      // It has begun to wait when the last piece went into the buffers between.
+      // The gateway begins to wait when the last piece went into the buffers between.
       return { after, before: tookAt, over }
     })
   })
@@ -147,7 +147,7 @@ describe('a limit is for the side that is waited for', () => {
       const upstream = await httpUpstream()
       const { port } = await bootGateway({
         upstream: upstream.url,
-        listen: { timeouts: { body: gap } }, // between two pieces of content: shorter than all of it takes
+        listen: { timeouts: { body: gap } }, // between two pieces of content: shorter than all pieces take
         defaults: { timeouts: { ...none, headers: '1s' }, deadline: '1s' },
       })
       const client = await rawClient(port)

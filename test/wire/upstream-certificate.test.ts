@@ -1,4 +1,4 @@
-/** The end of an upstream's certificate, as an operator learns of it: by traffic, by probes, and by trying an edit. */
+/** The expiry of an upstream's certificate, as an operator learns of it: by traffic, by probes, and by an edit. */
 import { describe, expect } from 'vitest'
 import { runCommand } from '../core/cli/scripted-admin.ts'
 import { needCertificates } from '../helpers/certificates.ts'

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { dialThrough } from '../helpers/dial-through.ts'
 import { call } from '../helpers/wire.ts'
 
-// response-parser.test.ts has how a response is framed: here stands what comes in between, in time.
+// response-parser.test.ts has the framing of responses: these tests check what comes between in time.
 describe('an unasked 100 of an upstream', () => {
   const final = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
 

@@ -17,7 +17,8 @@ import { call } from '../helpers/wire.ts'
 
 const openssl = await needProgram('openssl')
 
-// connector-tls.test.ts has which endpoint is believed; here stands what a client gets, and how a file says it.
+// connector-tls.test.ts has the verification of endpoints; these tests check the client's response, and the
+// configuration.
 describe.skipIf(openssl.missing !== null)('an https upstream', () => {
   let made: Certificates
   let ca: string
@@ -32,7 +33,7 @@ describe.skipIf(openssl.missing !== null)('an https upstream', () => {
   const speaking = (port: number, tls: object) =>
     bootGateway({ upstream: { endpoints: [`https://localhost:${port}`], tls } })
 
-  /** Asks with a body and without; returns the codes of the two 502. */
+  /** Sends requests with and without a body; returns the codes of the two 502. */
   const codes = async ({ port }: { readonly port: number }): Promise<readonly unknown[]> => {
     const responses = [await call(port), await call(port, upload)]
     expect(responses.map(({ status }) => status)).toEqual([502, 502])
@@ -129,7 +130,7 @@ describe.skipIf(openssl.missing !== null)('an https upstream', () => {
 
   // A renewal has no edit: the file of the certificate changes, and connections to all endpoints are new.
   test('that is down stays so when the client certificate of the gateway is renewed', async () => {
-    /** Opens an endpoint that asks for a client certificate, and returns the names in those that requests had. */
+    /** Opens an endpoint that asks for a client certificate; returns the names in the certificates of its requests. */
     const open = async (status: number) => {
       const asked: string[] = []
       const server = createServer({ ...made.right, ca, requestCert: true }, ({ url, socket }, response) => {

@@ -1,4 +1,4 @@
-/** A connection at each bound of its memory: what the process holds of it stays below what the table says. */
+/** A connection at each bound of its memory: the process holds less than the table of bounds says. */
 import { EventEmitter } from 'node:events'
 import type { Socket } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
@@ -56,7 +56,7 @@ const openUploads = ({ receive, responses }: Opened, ...fields: string[]): void 
   if (responses.length > 0) return
   for (const id of streams) receive(head(id, [...get('/', 'POST'), ...fields], false))
 }
-/** Takes the memory that others would have between two allocations. */
+/** Takes the memory that other connections would take between two allocations. */
 const others = (): void => {
   for (let n = 0; n < 5; n++) {
     Buffer.allocUnsafe(16_000)
@@ -99,7 +99,7 @@ const holds = {
     for (const id of streams) receive(head(id))
     for (let n = 0; n < 2 * maxWrites; n++) {
       receive(ping)
-      // Far less of them goes out: the table has the value.
+      // Far less goes out: the value is in the table of HPACK.
       for (const response of responses) response.writeInterim(103, ['x-a', 'a'.repeat(900)])
       await setImmediate()
       others()

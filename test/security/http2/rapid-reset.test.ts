@@ -1,4 +1,4 @@
-// CVE-2023-44487: each request is given up at once. So never too many are under way, and the gateway works in vain.
+// CVE-2023-44487: each request is given up at once, so few are under way, and the gateway works in vain.
 import { expect } from 'vitest'
 import { frame, head } from '../../helpers/http2.ts'
 import { attack, endedFor, floodOf, test } from '../../helpers/http2-attack.ts'

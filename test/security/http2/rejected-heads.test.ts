@@ -1,4 +1,4 @@
-// Heads that open no request cost as much as others, and count as none: no limit on requests holds.
+// Heads that open no request cost as much as others, but no limit on requests counts them.
 import { expect } from 'vitest'
 import { get, head } from '../../helpers/http2.ts'
 import { attack, endedFor, floodOf, test } from '../../helpers/http2-attack.ts'

@@ -14,10 +14,7 @@ describe.skipIf(missing !== null)('a client that takes', () => {
   const open = Buffer.alloc(4)
   open.writeUInt32BE(window)
 
-  /**
-   * Opens a gateway that asks for so much, and a client that has asked for an endless response and taken the first
-   * window of it.
-   */
+  /** A gateway with this minimum rate, and a client that has taken the first window of an endless response. */
   const reader = async (minRate: string) => {
     stopClock()
     const { url } = await endlessUpstream()

@@ -8,7 +8,7 @@ import { eventually } from '../../helpers/wire.ts'
 const stopClock = (): void => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
 afterEach(() => void vi.useRealTimers())
 
-// The attack: as over HTTP/1.1, an upload of a byte a second; here a hundred of them share a connection.
+// The attack: an upload of a byte a second, a hundred of them on one connection.
 describe.skipIf(missing !== null)('an upload', () => {
   /**
    * Opens a gateway that asks for 10 bytes a second, and a client whose uploads send a byte a second, each when the

@@ -1,4 +1,4 @@
-// The window stays shut, and what was asked for has nowhere to go.
+// The window stays shut, so the responses cannot go out.
 import { expect } from 'vitest'
 import { frame, head } from '../../helpers/http2.ts'
 import { type Attack, attack, endlessUpstream, test, wentOn } from '../../helpers/http2-attack.ts'

@@ -1,4 +1,6 @@
-/** In what the two codecs may differ: a row each, with why, and when. Whatever else differs is an error. */
+/**
+ * Allowed differences between the two codecs: a row each, with reason and condition. Any other difference is an error.
+ */
 import { isDeepStrictEqual } from 'node:util'
 import { initialWindow } from '../../../../src/core/downstream/http2/frame.ts'
 import { HpackDecoder } from '../../../../src/core/downstream/http2/hpack/decoder.ts'
@@ -50,7 +52,7 @@ const isBelow = (frame: Frame, at: number, all: readonly Frame[]): boolean =>
 const resets = ({ peer }: Side): (number | null)[] => [...peer.responses.values()].map(({ reset }) => reset)
 const hasEnded = ({ peer }: Side, { id }: Frame): boolean => peer.responses.get(id)?.hasEnded === true
 
-/** What a row asks, in its last column, of what was sent, and of the streams of both. */
+/** The conditions in the last column, by name: about the sent frames, and the streams of both codecs. */
 const checks: Readonly<Record<string, (frames: readonly Frame[], own: Side, node: Side) => boolean>> = {
   '': () => true,
   'below another': (frames) => frames.some(isBelow),
@@ -69,8 +71,8 @@ const checks: Readonly<Record<string, (frames: readonly Frame[], own: Side, node
 }
 
 /**
- * How connections end: with which code and reason that of the gateway's codec, and that of Node's; the RFC; and what
- * holds, too. `-` goes on, or ends for something else.
+ * How connections end: code and reason of the gateway's codec, and of Node's; the RFC; further conditions. `-`: goes
+ * on, or ends for another reason.
  */
 const ends = `
 1 a stream below an earlier one | - | 9113 §5.1.1 | below another
@@ -158,7 +160,7 @@ interface OnStream {
   /** Of the stream. */
   readonly frames: readonly Frame[]
   readonly blocks: readonly HpackField[][]
-  /** A frame or a field block of it has not ended. */
+  /** A frame or a field block of the stream has not ended. */
   readonly isOpen: boolean
 }
 
@@ -219,7 +221,9 @@ const streamRows = Object.entries(streams).map(([what, isRight]): Row => {
   return { what, explains }
 })
 
-/** Node judges what has come of a frame or a field block; the gateway's codec has the rest, and it does not come. */
+/**
+ * Node judges the beginning of a frame or a field block; the gateway's codec waits for the rest, which does not come.
+ */
 const early: Row = {
   what: 'Node ends the connection before a frame or a field block has ended',
   explains: ({ kind, own }, { openId }) => kind === 'end' && !own.peer.isOver && openId !== null,

@@ -13,17 +13,17 @@ export interface Frame {
   readonly payload: Buffer
 }
 
-/** A frame that is to be sent. Its flags are without PADDED and PRIORITY, and so is its payload. */
+/** A frame to send. Flags and payload are without PADDED and PRIORITY. */
 export interface FuzzFrame extends Frame {
-  /** Name, value, name, value, … of HEADERS: its field block is encoded anew, as `seed` draws it. */
+  /** Name, value, name, value, … of HEADERS: `seed` draws how the block is encoded. */
   readonly fields?: readonly string[] | undefined
   readonly seed: number
   readonly priority?: Buffer | undefined
   readonly padding?: number | undefined
-  /** What the padding is said to be longer by, and the whole frame. */
+  /** Excess of the announced padding, and of the announced frame length. */
   readonly paddingOff?: number
   readonly lengthOff?: number
-  /** The block goes on in so many frames of CONTINUATION. */
+  /** The number of CONTINUATION frames. */
   readonly continuations?: number
   /** Flags that are turned. */
   readonly turned?: number
@@ -36,7 +36,7 @@ const readFrame = (bytes: Buffer): Frame => {
   return { type, flags, id, payload: bytes.subarray(9, 9 + bytes.readUIntBE(0, 3)) }
 }
 
-/** Splits bytes into frames. `begun` is the frame that is not whole yet, of which `rest` has come. */
+/** `begun`: the incomplete frame; `rest`: the part of it that has come. */
 export const splitFrames = (bytes: Buffer) => {
   const frames: Frame[] = []
   let rest = bytes
@@ -87,7 +87,7 @@ export const describeFrame = ({ type, id, flags, payload: _, turned = 0, seed: _
 
 const staticPlaces = Map.groupBy(staticTable.keys(), (at) => staticTable[at]?.name)
 
-/** Encodes field blocks with whatever representation is drawn (RFC 7541 §6), and keeps the table that follows of it. */
+/** Encodes field blocks in drawn representations (RFC 7541 §6), and keeps the resulting table. */
 class RandomEncoder {
   readonly #entries: (readonly [name: string, value: string])[] = []
   #maxSize = 4096
@@ -126,7 +126,7 @@ class RandomEncoder {
   }
 }
 
-/** RFC 7541 §5.1; sometimes with a byte more than it takes. */
+/** RFC 7541 §5.1; sometimes with a byte more than necessary. */
 const integer = (prefix: number, bits: number, value: number, draw: Draw): Buffer => {
   const mask = 2 ** bits - 1
   if (value < mask) return Buffer.from([prefix | value])
@@ -142,7 +142,10 @@ const text = (value: string, draw: Draw): Buffer => {
   return Buffer.concat([integer(isCoded ? 0x80 : 0, 7, bytes.length, draw), bytes])
 }
 
-/** RFC 7541 appendix B: the length of each symbol's code in base 36. The codes are canonical: these determine them. */
+/**
+ * RFC 7541 appendix B: the length of each symbol's code in base 36. The lengths determine the codes, which are
+ * canonical.
+ */
 const codeLengths =
   'dnsssssssoussussssssssusssssssss6aacd68baa8b8666555666666678f6cad67777777777777777777777878djde6f565656665776665' +
   '67655677777fbedskmkkmmmnmnnnnnonoomnonnnnlmnmnnomlkmmnnlnmmolmnnllmlnmnnkmmmnmmnqqkjmnmpqqqrrqopjlqrrqrollqqsrrr' +

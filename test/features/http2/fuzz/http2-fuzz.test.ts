@@ -1,6 +1,6 @@
 /**
- * Node's codec of HTTP/2 is the oracle of the gateway's own: both get what real clients have sent, mutated, and differ
- * only as differences.ts says. `SEQUENCES=200000 npx vitest run --project drills test/features/http2/fuzz` takes some
+ * Node's codec of HTTP/2 is the oracle of the gateway's own: both get mutated frames of real clients, and differ only
+ * as differences.ts says. `SEQUENCES=200000 npx vitest run --project drills test/features/http2/fuzz` takes some
  * minutes.
  */
 import { execFileSync, spawn } from 'node:child_process'
@@ -16,7 +16,7 @@ import { drill, inDrills, test } from '../../../helpers/speed.ts'
 import { one } from './frames.ts'
 import type { Batch } from './judge.ts'
 
-/** Runs sequences in a process of its own, and goes on behind those in which it ends by itself. */
+/** Runs sequences in a child process, and continues behind each sequence at which the child ends by itself. */
 const fuzz = async (seed: number, count: number) => {
   const rows = new Map<string, number>()
   const [unexplained, aborts]: [string[], string[]] = [[], []]

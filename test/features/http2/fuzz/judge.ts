@@ -52,7 +52,9 @@ class Run {
     }
   }
 
-  /** The gateway's codec judges whole frames and field blocks, nghttp2 their beginnings: the rest is for one alone. */
+  /**
+   * The gateway's codec judges whole frames and field blocks, nghttp2 their beginnings: only one codec judges the rest.
+   */
   #isEarly(): boolean {
     return !this.peers.own.isOver && readSent(Buffer.concat(this.#sent)).openId !== null
   }
@@ -101,7 +103,7 @@ const isFurther = (own: Side, node: Side): boolean => {
   )
 }
 
-/** Runs sequences through both codecs, all of them side by side. */
+/** Runs sequences through both codecs, side by side. */
 const judgeAll = async (sequences: readonly Sequence[]): Promise<readonly Run[]> => {
   const runs = sequences.map((each) => new Run(each))
   for (let left = runs; left.length > 0; left = left.filter(({ isDone }) => !isDone)) {
@@ -125,10 +127,10 @@ const describe = ({ kind, id, own, node }: Difference): string => {
   return `${kind} ${id}\n  own  ${ours}\n  Node ${theirs}`
 }
 
-/** Leaves out frames as long as a sequence differs, and writes the rest in words. */
+/** Leaves out frames as long as a sequence differs, and describes the remaining ones. */
 const shrink = async (sequence: Sequence): Promise<string> => {
   const judgeOne = async (each: Sequence) => (await judgeAll([each]))[0]?.unexplained ?? null
-  // Another length of the same does not matter, another kind does.
+  // Another length is the same difference, another kind is not.
   const kindOf = (words: string): string => words.replaceAll(/"fields":\[.*?\]|"body":".*?"/g, '')
   let best = sequence
   let difference = (await judgeOne(best)) ?? 'none when it is alone'

@@ -1,4 +1,4 @@
-/** What real clients have sent (recordings.json), with changes that a seed draws. */
+/** Recorded frames of real clients (recordings.json), with changes that a seed draws. */
 import { readFileSync } from 'node:fs'
 import { frameTypes } from '../../../../src/core/downstream/http2/frame.ts'
 import { HpackDecoder } from '../../../../src/core/downstream/http2/hpack/decoder.ts'
@@ -18,7 +18,7 @@ import {
 
 export interface Sequence {
   readonly frames: readonly FuzzFrame[]
-  /** So many frames come in a piece, which may be cut further. */
+  /** The number of frames in a piece, which may be cut further. */
   readonly atOnce: number
   readonly seed: number
 }
@@ -42,7 +42,7 @@ const readRecording = (encoded: string): FuzzFrame[] => {
   }
   return splitFrames(Buffer.from(encoded, 'base64').subarray(preface.length)).frames.map(toFuzzFrame)
 }
-/** Of each client with its version, what it has sent on a connection. */
+/** By client with its version: the bytes of one connection. */
 const recorded: Record<string, string> = JSON.parse(readFileSync(new URL('recordings.json', import.meta.url), 'utf8'))
 const recordings = Object.values(recorded).map(readRecording)
 
@@ -164,7 +164,7 @@ const mutations: readonly Mutation[] = [
   addFrames,
 ]
 
-/** Makes the n-th sequence of a seed, always the same one. */
+/** The n-th sequence of a seed is always the same. */
 export const createSequence = (seed: number, nth: number): Sequence => {
   const draw = random(Math.imul(seed, 0x9e37_79b1) ^ nth)
   const frames = [...one(draw, recordings)]
@@ -180,7 +180,7 @@ export const createSequence = (seed: number, nth: number): Sequence => {
   return { frames, atOnce: one(draw, [1, 1, 1, 1, 2, 3, 5, 1000]), seed: draw(2 ** 31) }
 }
 
-/** Renders a sequence in pieces, between which both codecs do all that there is to do. */
+/** Renders a sequence in pieces; both codecs finish their work between two pieces. */
 export const renderPieces = ({ frames, atOnce, seed }: Sequence): Buffer[] => {
   const draw = random(seed)
   const rendered = [draw(100) === 0 ? changeBytes(draw, preface) : preface, ...renderFrames(frames)]

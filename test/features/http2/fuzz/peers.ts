@@ -170,7 +170,7 @@ const options = (idOf: (request: DownstreamRequest) => number): ProtocolOptions 
   },
 })
 
-// A request of the gateway's codec does not say which stream it is: it is handed on when its stream has been added.
+// A request of the gateway's codec does not know its stream: it is handed on when its stream has been added.
 let addedId = 0
 const { add } = StreamTable.prototype
 StreamTable.prototype.add = function (stream: Stream) {

@@ -19,7 +19,7 @@ test('a flood of PING ends its connection', async () => {
   expect(await line(({ reason }) => reason === 'too-many-frames')).toMatchObject({ status: 400 })
 })
 
-// CVE-2025-8671: the client has the gateway reset its requests, for trailers that are too many.
+// CVE-2025-8671: the client makes the gateway reset its requests, by too many trailers.
 test('requests that the gateway has to reset end their connection', async () => {
   const { client, upstream, line } = await boot()
   const trailers = block(...Array.from({ length: 1000 }, () => 'x'))
@@ -35,7 +35,7 @@ test('requests that the gateway has to reset end their connection', async () => 
   expect(upstream.accepted()).toBeLessThan(500)
 })
 
-// Each code takes a way of its own through Node, and none may end in an error without a listener.
+// Each code takes another path through Node, and none may end in an error without a listener.
 test('bodies that are broken off, with any code, do not end the connection', async () => {
   const { port, lines, line } = await bootGateway({ listen: listenHttp2('node') })
   const client = await frameClient(port)

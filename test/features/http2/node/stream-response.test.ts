@@ -49,7 +49,7 @@ test('a stream whose request had no body is destroyed too, and Node reads nothin
   expect(await serveOne('GET')).toMatchObject({ writableFinished: true, readableEnded: false })
 })
 
-/** A stream whose client takes nothing: what is written is out, and RST_STREAM is never. */
+/** A stream whose client takes nothing: its writes are out, and RST_STREAM never is. */
 class DeafStream extends Duplex {
   readonly session = { destroyed: false }
   readonly state = { localClose: 1 }

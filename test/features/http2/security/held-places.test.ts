@@ -9,9 +9,8 @@ import { tlsHandshake } from '../../../helpers/tls-client.ts'
 import { onRequest, rawUpstream } from '../../../helpers/upstream.ts'
 import { eventually } from '../../../helpers/wire.ts'
 
-// The attack: a group has 256 places at its endpoint. Each request that a client pipelines, and each stream of HTTP/2,
-// takes one of them and keeps it as long as its response is not read. Three connections that read nothing once held a
-// whole group.
+// The attack: a group has 256 places at its endpoint. Each pipelined request, and each stream of HTTP/2, keeps a place
+// until its response is read. Three connections that read nothing once held all places of a group.
 const request = (query: string): string => `GET /market/insights?${query} HTTP/1.1\r\nHost: a\r\n\r\n`
 const other = '127.0.0.9'
 
@@ -38,7 +37,7 @@ const boot = async (settings: Settings) => {
 /** Connects from an address of the loopback. */
 const dialFrom = async (port: number, localAddress: string): Promise<Socket> => {
   const socket = connect({ port, host: '127.0.0.1', localAddress })
-  onTestFinished(() => void socket.resetAndDestroy()) // the gateway need not find out whether it still reads
+  onTestFinished(() => void socket.resetAndDestroy()) // the gateway need not find out whether the client still reads
   await new Promise<void>((resolve, reject) => socket.once('connect', resolve).once('error', reject))
   return socket.on('error', () => {})
 }
@@ -67,10 +66,10 @@ const timeOther = async (socket: Socket): Promise<readonly number[]> => {
 /** Sends the requests of another client, and returns how many got their response. */
 const serveOther = async (socket: Socket): Promise<number> => (await timeOther(socket)).length
 
-// On a slow machine the upstream would pass for one that has stalled.
+// On a slow machine the upstream would seem to stall.
 const patient = { defaults: { deadline: 'none', timeouts: { body: 'none' } } }
 
-// That of docs/design/hostile-clients.md; the other client asks as fast as it can.
+// The load of docs/design/hostile-clients.md; the other client sends as fast as it can.
 const hardened: Settings = { ...patient, listen: { maxConnectionsPerAddress: 100, minRate: '240B/s' } }
 
 test('three clients that pipeline and read nothing hold four places each', async () => {
@@ -86,7 +85,7 @@ test('three clients that pipeline and read nothing hold four places each', async
 test('three addresses with a hundred connections each leave places to another', async () => {
   const { port, held } = await boot(hardened)
 
-  // Of 256 places two thirds, of the 85 that are left as well, and of the 28 behind them.
+  // Two thirds of 256 places, of the remaining 85, and of the remaining 28.
   for (const [host, places] of [171, 171 + 57, 171 + 57 + 19].entries()) {
     await pipelineFrom(port, `127.0.0.${host + 1}`, 100)
     await eventually(() => held() === places)
@@ -126,7 +125,7 @@ test.skipIf(missing !== null).each([
   },
 )
 
-/** Opens connections from an address that ask once and take a few bytes each second. */
+/** Opens connections from an address that send one request and take a few bytes each second. */
 const readSlowlyFrom = async (port: number, localAddress: string, connections: number): Promise<void> => {
   for (let n = 0; n < connections; n++) {
     const socket = await dialFrom(port, localAddress)
@@ -164,7 +163,7 @@ drill.each(attacks)(
     const sorted = times.toSorted((a, b) => a - b)
     const [median, longest] = [sorted[50], sorted.at(-1)].map((ms) => Math.round(ms ?? Number.NaN))
     console.log(`${attack}: ${held()} places held; median ${median} ms, longest ${longest} ms`)
-    // None, on a machine with nothing else to do. Where places are held, none ever ends.
+    // No request fails on an idle machine. Where all places are held, none ever ends.
     expect(times.filter((ms) => ms > 1000).length).toBeLessThan(5)
   },
 )
