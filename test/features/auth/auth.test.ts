@@ -41,7 +41,7 @@ describe('the attempted authentication method', () => {
 })
 
 describe('what a token has to say', () => {
-  /** Returns the outcome of a token: `good`, or the challenge that its client gets; null: none. */
+  /** Returns `good`, or the challenge that the client gets; null: none. */
   const outcome = (
     claims: VerifiedToken['claims'] | null,
     required: object,

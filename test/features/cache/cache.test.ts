@@ -427,7 +427,7 @@ describe('while it streams', () => {
     expect(stage.sent).toHaveLength(3)
   })
 
-  // The attack: a 304 at the head gives back all that a client may have in flight, while the fetch holds a connection.
+  // The attack: a 304 at its head frees the client's place in flight while its fetch holds a connection.
   test('it goes on without a client for fifty at a time, and what is stale is fetched anew beside them', async () => {
     const stage = await openStale(tagged, { staleWhileRevalidate: 600_000 })
     const bodies: FedBody[] = []
@@ -453,7 +453,7 @@ describe('while it streams', () => {
     expect(statuses.slice(49, 51)).toEqual([ended.replace('ttl', 'stored;ttl'), ended])
   })
 
-  // The attack: many read slowly what grows too long. Each would hold as much as an entry may have, beside the cache.
+  // The attack: many clients read slowly a body that grows too long. Each would hold as much as an entry may have.
   test.each([
     ['grows too long', [], [5000, 5000]],
     ['is longer than declared', ['Content-Length', '5000'], [5000, 5000]],
@@ -731,8 +731,8 @@ test('a 304 that forbids storing is only for the exchange that sent the request'
   expect(await readAll(pending)).toEqual(['body', 'of the follower'])
 })
 
-// The attack: a client that provokes a rejection by the upstream every few seconds, for example by a field that is too
-// long, would keep a key out of the cache.
+// The attack: a client that provokes a rejection by the upstream every few seconds, for example by a long field, would
+// keep a key out of the cache.
 test.each([400, 401, 403, 407, 429, 431, 503])(
   'a %i that any client can cause, or the trouble of the upstream, says nothing of what is stored, nor of the key',
   async (status) => {
@@ -772,7 +772,7 @@ test.each([401, 403, 407])('a %i to the one client that a response was stored fo
   expect([readText(stale), (await next).status, stage.partition.entries]).toEqual(['body', status, 0])
 })
 
-// The attack: a client that sends credentials of its own making would keep a key empty for all.
+// The attack: a client with invented credentials would keep a key empty for all.
 describe('a response that only the credentials of its request keep from being stored', () => {
   const modified = ['Last-Modified', 'Sun, 01 Nov 2020 00:00:00 GMT']
   const bearer = ['Authorization', 'x']
@@ -805,7 +805,7 @@ describe('a response that only the credentials of its request keep from being st
     expect(getFirstFieldValue((await next).fields, 'age')).toBe('20')
   })
 
-  // Where the upstream checks the credentials, every request may have some, and so may the one in the background.
+  // Where the upstream checks credentials, every request may have some, also the background request.
   test.each([
     [404, []],
     [200, [...fresh, 'Vary', '*']],
@@ -834,7 +834,7 @@ describe('a response that only the credentials of its request keep from being st
   })
 })
 
-// The attack: the response in the background may not be stored, and would take the stored one with it.
+// The attack: the background response may not be stored, and would remove the stored one.
 test('a client that wants nothing stored has nothing fetched in the background, and takes nothing away', async () => {
   const stage = await openStale(['Cache-Control', 'max-age=60, stale-while-revalidate=60'])
   const stale = await stage.get(['Cache-Control', 'no-store, only-if-cached'])
@@ -842,7 +842,7 @@ test('a client that wants nothing stored has nothing fetched in the background, 
   expect([readText(stale), stage.sent.length]).toEqual(['body', 1])
 })
 
-// The attack: send a field that makes the upstream never respond. Every request for the same would wait with it.
+// The attack: a client's field makes the upstream silent. All requests for the same key would wait.
 test('a request that comes when a fetch has been waited for too long fetches anew, and those after it wait for that', async () => {
   const stage = openCache()
   const hung = stage.get(['X-Hang', 'yes'])

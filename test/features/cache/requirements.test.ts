@@ -1,4 +1,4 @@
-/** RFC 9111, 9110, 5861 and 9211, as far as it takes several requests to see whether the cache keeps them. */
+/** RFC 9111, 9110, 5861 and 9211, where a check takes several requests. */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { GatewayError } from '../../../src/core/exchange/failures/errors.ts'
 import { getFirstFieldValue } from '../../../src/core/exchange/header-fields.ts'
@@ -13,9 +13,9 @@ afterEach(() => vi.useRealTimers())
 type Said = readonly [status: number, ...fields: string[]] | 'connect-failed' | 'reset-before-headers'
 
 /**
- * A request: when, its fields, what the upstream says if it is asked (null: the same as before), what comes of it, and
- * the fields that the upstream gets, where they matter. `fetched`: the upstream was asked before the client had its
- * response; `behind`: after; `cached`: not at all.
+ * A request: its time, its fields, the upstream's response (null: unchanged), the result, and the fields that the
+ * upstream gets. `fetched`: the upstream was asked before the client had its response; `behind`: after; `cached`: not
+ * at all.
  */
 type Step = readonly [
   second: number,

@@ -56,7 +56,7 @@ const seconds = (control: string, name: string): number =>
       ?.split('=')[1] ?? -1,
   )
 
-/** RFC 9111 to the letter: why a request may not be served with a response that came for another; null: it may. */
+/** RFC 9111 to the letter: why a stored response may not be served to another request; null: it may. */
 const findFault = (past: Past, request: Asked, now: number, current: Said): string | null => {
   const { control, vary, cookie } = past.said
   const says = (...names: string[]): boolean => names.some((name) => control.split(',').includes(name))

@@ -7,8 +7,8 @@ import { redisForAll, redisProgram } from './redis-for-all.ts'
 describe.skipIf(redisProgram.missing)('the script for Redis', () => {
   const redis = redisForAll()
 
-  // The same script with another clock: the time comes with the arguments, and Redis, which expires by its own, expires
-  // nothing.
+  // The same script with another clock: the arguments have the time. Redis expires by its own clock, so nothing
+  // expires.
   const withTime = consumeScript.text.replace("redis.call('TIME')", '{ ARGV[3], ARGV[4] }')
   const withoutExpiry = withTime.replace(/(?<='SET'.*), 'PX', .*\)$/m, ')')
 

@@ -121,7 +121,7 @@ describe.skipIf(server.missing ?? openssl.missing)('over TLS', () => {
   })
 })
 
-// A file of authorities takes milliseconds to read: with 20 Sentinels that are away, that took two thirds of a core.
+// A file of authorities takes milliseconds to read: with 20 Sentinels down, that took two thirds of a core.
 test('servers that are tried again and again cost one reading of the authorities', async () => {
   const readsAuthorities = vi.spyOn(tls, 'createSecureContext')
   syncBuiltinESMExports()

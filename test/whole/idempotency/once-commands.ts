@@ -1,4 +1,4 @@
-/** What may happen to two gateways with one store, in any order, and what has to hold after it. */
+/** Two gateways with one store: commands in any order, and the invariants after each. */
 import fc from 'fast-check'
 import { expect, vi } from 'vitest'
 import { type Outcome, outcomes, type SentResponse } from '../../features/idempotency/scripted-upstream.ts'
@@ -118,7 +118,7 @@ const checkOnce = ({ upstream }: World): void => {
   }
 }
 
-/** A response is the upstream's, byte for byte, and of this very request. What is done is replayed. */
+/** A response is the upstream's, byte for byte, and of this request. A processed request is replayed. */
 const checkResponse = (model: Model, world: World, sent: Sent, got: Got): void => {
   const { client, operation, key, body } = sent.wanted
   const name = nameOf(client, operation, key)

@@ -1,4 +1,4 @@
-/** Whatever happens to clients, gateways, their store and the upstream, nothing is done twice. */
+/** No request is processed twice, whatever happens to clients, gateways, their store and the upstream. */
 import { afterEach, beforeEach, test, vi } from 'vitest'
 import { checkInterleavings } from './once-commands.ts'
 

@@ -40,7 +40,7 @@ describe('the Redis of limits', () => {
   })
 })
 
-// A POST that waits is better than one that is rejected; a limit or a cache goes on without Redis.
+// A POST should wait rather than be rejected; a limit or a cache works on without Redis.
 test.each([
   ['cache', 20],
   ['idempotency', 500],

@@ -1,4 +1,4 @@
-/** The users of docs/redis.md at a real Redis: what they may do is enough, and no more than is needed. */
+/** The users of docs/redis.md at a real Redis: their permissions suffice, and none is superfluous. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { findScript, renewScript, storeScript } from '../../../src/features/cache/redis/redis-entry.ts'

@@ -18,15 +18,15 @@ const rounds = 3
 
 const median = (times: readonly number[]): number => times.toSorted((a, b) => a - b)[times.length >> 1] ?? 0
 
-/** Measures what is done with each text, many times; returns the median of each by that of all. */
+/** Measures each function many times; returns the median of each, relative to the median of all. */
 const measureRatios = (
   texts: Readonly<Record<string, string>>,
   measureNs: (text: string) => number,
 ): Readonly<Record<string, number>> => {
   const kinds = Object.entries(texts)
   const times = new Map(kinds.map(([what]): [string, number[]] => [what, []]))
-  // In turns, so that whatever slows the machine slows all of them, and each as often the first of its turn, which pays
-  // for what came between; the first turns warm up.
+  // In turns, so that a slow machine slows all alike; the first of a turn alternates, because it pays for what came
+  // between. The first turns warm up.
   for (let n = 0; n < tries; n++)
     for (let at = 0; at < kinds.length; at++) {
       const [what = '', text = ''] = kinds[(n + at) % kinds.length] ?? []
@@ -38,10 +38,7 @@ const measureRatios = (
   return Object.fromEntries([...times].map(([what, each]) => [what, median(each) / all]))
 }
 
-/**
- * Expects that what is done with each text takes the same time for all of them. What makes a difference makes it in
- * every round, and a busy machine in one or the other.
- */
+/** Expects equal times. A real difference appears in every round, a busy machine's only in some. */
 const expectEqualTimes = (texts: Readonly<Record<string, string>>, measureNs: (text: string) => number): void => {
   const measured: Readonly<Record<string, number>>[] = []
   const isEqual = (ratio: number): boolean => ratio > 0.9 && ratio < 1.1
@@ -62,9 +59,8 @@ const measure = (act: () => unknown): number => {
   return Number(process.hrtime.bigint() - begun)
 }
 
-// The attack: a client measures how long its rejections take, many times, and learns which ids there are, and how much
-// of a secret is right. A comparison that stops at the first difference, or that is left out for an id of no client,
-// takes less.
+// The attack: a client measures the time of its rejections to learn which ids exist, and how much of a secret is right.
+// A comparison that stops at the first difference, or is left out for an unknown id, takes less time.
 test('what is wrong with a key makes no difference to how long its rejection takes', () => {
   const apiKeys = [{ id: 'known', sha256: hash('sha256', right) }]
   const client = {
@@ -85,8 +81,8 @@ test('what is wrong with a key makes no difference to how long its rejection tak
   })
 })
 
-// The attack: a client learns how much of an operator's token is right, or which of the operators it belongs to. A
-// comparison that stops at the first match takes less, too.
+// The attack: a client learns how much of an operator's token is right, or whose token it is. A comparison that stops
+// at the first match takes less time.
 test('neither what is wrong with a token nor whose it is makes a difference to how long the look takes', () => {
   const [first, last] = ['F'.repeat(43), 'D'.repeat(43)]
   const all = [first, ...Array.from({ length: 20 }, (_, i) => `n${i}`.padEnd(43, '-')), last]

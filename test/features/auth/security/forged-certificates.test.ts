@@ -10,9 +10,8 @@ import { receivedNames, roundTrip } from '../../../helpers/round-trip.ts'
 
 const { made, missing } = await needCertificates()
 
-// The attack: the certificate of a client is no secret, so any client can write it into the field by which a proxy
-// presents it, beside that of the proxy too; or write one of his own with a client's name in it, and let a proxy that
-// trusts every client pass it on.
+// The attack: a certificate is no secret, so a client writes another client's into the proxy's field, beside the
+// proxy's own; or makes a certificate with that client's name, and a proxy that trusts every certificate passes it on.
 describe.skipIf(missing)('Client-Cert', () => {
   const shown = (pem: string): string => `Client-Cert: ${clientCertField(pem)}`
   const mtls = { from: 'client-cert', ca: made.authority.cert }
@@ -86,8 +85,7 @@ describe('the names in a certificate', () => {
     }
   }
 
-  // The attack: a client with a good certificate has the authority write another client's name into it beside its own,
-  // or something like it.
+  // The attack: a client has the authority write another client's name, or a similar one, into its certificate.
   test('a certificate with the names of two clients is of neither', () => {
     expect(whose(certificate('DNS:bank-a.example, DNS:bank-b.example'))).toBe('its certificate is of several clients')
     expect(whose(certificate('DNS:bank-a.example', 'pinned'))).toBe('its certificate is of several clients')

@@ -3,9 +3,9 @@ import { bootApiKeyGateway, key } from '../../../helpers/api-key-gateway.ts'
 import { exchangeRaw, parseStatus } from '../../../helpers/raw-client.ts'
 import { receivedValues, roundTrip } from '../../../helpers/round-trip.ts'
 
-// The attack: a client states its own identity, in the field that upstreams believe, in each spelling that a back end
-// may read as that field, several times, through an operation that asks for no credential, and named in Connection so
-// that a hop drops the gateway's own.
+// The attack: a client states its identity in the field that upstreams believe: in each spelling that a back end may
+// read as that field, several times, through an operation without auth, and named in Connection so that a hop drops the
+// gateway's field.
 test('a client gives the upstream no identity, in whatever spelling', async () => {
   const { gateway, upstream } = await bootApiKeyGateway('all', { operations: { 'leads.pipeline': { auth: 'none' } } })
   const statusOf = async (path: string, lines: readonly string[]): Promise<number> =>
@@ -34,9 +34,8 @@ test('a client gives the upstream no identity, in whatever spelling', async () =
   }
 })
 
-// The attack: beside a key of its own, which is checked here, a client sends another's under a name that a CGI-like
-// back end reads as the same field. It would get past the gateway unchecked: in place of the key that is stripped, or
-// before the one that is forwarded.
+// The attack: beside its own key, a client sends another client's under a name that a CGI-like back end reads as the
+// same field. The gateway would forward it unchecked, in place of the key it strips or before the key it forwards.
 test.each([
   ['strip', []],
   ['forward', [key]],

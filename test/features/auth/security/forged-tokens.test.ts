@@ -1,6 +1,6 @@
 /**
- * Attacks by a JWT that the issuer has not made, or has made for something else. What a client gets for one, and what
- * the log has, is `tokens-on-the-wire.test.ts`'s.
+ * Attacks by a JWT that the issuer has not made, or has made for another purpose. Clients' errors and log lines:
+ * `tokens-on-the-wire.test.ts`.
  */
 import { createHmac, hash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
@@ -62,16 +62,16 @@ const attacks: readonly (readonly [attack: string, cause: string, tokens: readon
   // RFC 8725 §2.1: a token that says of itself that it is unsigned, however it spells that.
   ['without a signature', 'its algorithm is not allowed', ['none', 'None', 'NONE', 'nOnE', ''].map(unsigned)],
   ['without the part of one', 'it is not a signed JWT, or too long', [unsigned('none').slice(0, -'c2ln'.length)]],
-  // RFC 8725 §2.1: an attacker has the public key, as every client has, and signs with it as if it were a secret.
+  // RFC 8725 §2.1: an attacker signs with the public key as if it were a secret.
   ['whose secret is the public key', 'its algorithm is not allowed', publicKeys.map(signedWithSecret)],
   // CVE-2018-0114: a token that carries the key that it is to be verified with.
   ['that carries its key', 'its header has jwk', [withHeader({ jwk: own.jwk }, own)]],
   ['that carries its certificate', 'its header has x5c', [withHeader({ x5c: ['MIIB'] }, own)]],
   ['by another key of that name', 'its signature is wrong', [signToken(own)]],
-  // RFC 8725 §2.9, §3.10: a token that says where its key is; a gateway that follows asks any address for an attacker.
+  // RFC 8725 §2.9, §3.10: a token names the URL of its key, which a gateway would fetch for an attacker.
   ['that says where its key is', 'its header has jku', [withHeader({ jku: evil }, own)]],
   ['that says where its certificate is', 'its header has x5u', [withHeader({ x5u: evil }, own)]],
-  // RFC 8725 §3.10: a kid that is a path, a query, or what every object has. It is compared, and nothing else.
+  // RFC 8725 §3.10: a kid is only compared, also if it is a path, a query, or a name that every object has.
   [
     'whose kid is no name',
     'the issuer has no key, or several keys, for its kid and alg',
@@ -93,10 +93,10 @@ const attacks: readonly (readonly [attack: string, cause: string, tokens: readon
   ['for another service', 'it is for another audience', audiences.map((aud) => saying({ aud }))],
   // RFC 8725 §3.8: one that another issuer has made, with a key of the same set.
   ['of another issuer', 'it is of another issuer', issuers.map((iss) => saying({ iss }))],
-  // RFC 8725 §3.11, RFC 9068 §4: an ID token, or a proof, of the same issuer with the same key.
+  // RFC 8725 §3.11, RFC 9068 §4: an ID token, or a proof, of the same issuer and key.
   ['that was signed for something else', 'its type is not allowed', types.map((typ) => withHeader({ typ }))],
-  // A client spells its token anew, and has it verified and remembered as another: the last character of a signature
-  // has bits that say nothing (RFC 4648 §3.5).
+  // A client changes a token's spelling, so that it is verified and cached again: the last character of a signature has
+  // unused bits (RFC 4648 §3.5).
   [
     'that is spelled anew',
     'its signature is not canonical base64url',
@@ -128,8 +128,8 @@ test.each(['HS256', 'none'])('the configuration knows no %s', (algorithm) => {
   ])
 })
 
-// The attack: an issuer has published a key that every client can sign with, by a mistake or because an attacker could
-// write to its set. What is signed for a key of exponent 1, padded as RFC 8017 §9.2 has it, is its own signature.
+// The attack: an issuer has published a key of exponent 1, by mistake or because an attacker could write to its set. A
+// text padded as in RFC 8017 §9.2 is then its own signature.
 test('a key of RSA with an exponent of 1 is none', async () => {
   const weak = { ...signingKey('RS256', 'weak').jwk, e: 'AQ' }
   const input = `${encodePart({ alg: 'RS256', typ: 'at+jwt', kid: 'weak' })}.${encodePart(claims())}`

@@ -11,8 +11,8 @@ type Echo = (asked: string) => string
 
 const oneLine = (asked: string): string => asked.replaceAll(/[\r\n]+/g, ' ')
 
-// The attack: an authorization server, or an attacker who broke into it, responds with what it was sent, so that it
-// stands in the log of the gateway.
+// The attack: an authorization server, or an attacker in it, responds with the token or the secret, so that it gets
+// into the gateway's log.
 test.each<readonly [string, Echo]>([
   ['as its status line', (asked) => `HTTP/1.1 400 ${oneLine(asked)}\r\nContent-Length: 0\r\n\r\n`],
   ['as a field that cannot be', (asked) => `HTTP/1.1 200 OK\r\nX-Asked: ${oneLine(asked)}\0\r\n\r\n`],
@@ -41,8 +41,7 @@ test.each<readonly [string, Echo]>([
   for (const each of planted) expect(JSON.stringify(texts)).not.toContain(each)
 })
 
-// The attack: an attacker who can put a member into the introspection response of a token (RFC 7662 §2.2 allows any
-// member) nests it as deep as it goes.
+// The attack: a member of the introspection response (RFC 7662 §2.2 allows any) is nested as deep as possible.
 test('a response on a token that is nested too deep to be written again is read like another', async () => {
   const deep = `${'['.repeat(20_000)}${']'.repeat(20_000)}`
   const server = await httpUpstream((_, response) => response.end(`{"active":true,"client_id":"bank-a","a":${deep}}`))

@@ -1,7 +1,4 @@
-/**
- * Rollbacks, and the credentials that changed since. The attack: an attacker who has stolen a credential that was taken
- * out meanwhile waits until an operator rolls back a bad edit.
- */
+/** The attack: an attacker with a credential that was revoked waits until an operator rolls back a bad edit. */
 import { X509Certificate } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -79,8 +76,8 @@ describe('a rollback', () => {
 })
 
 describe.skipIf(missing)('a rollback, of certificates,', () => {
-  // The attack: clients have begun to be known by names, from an authority; without it any client writes a name into a
-  // certificate of his own.
+  // The attack: clients are known by names since an authority was configured. Without it, any client writes a name into
+  // its own certificate.
   test('does not trust one behind a proxy only for the name of a client', async () => {
     const settings = (mtls: object, certificate: string, more: Settings = {}) =>
       load({
@@ -98,8 +95,8 @@ describe.skipIf(missing)('a rollback, of certificates,', () => {
     expect([config.auth, config.clients]).toEqual([after.config.auth, after.config.clients])
   })
 
-  // The attack: a client is revoked, and the edit has a mistake elsewhere. An operator who rolls back in a hurry would
-  // let the client in again.
+  // The attack: a client is revoked in an edit with another mistake, and a rollback in a hurry would let the client in
+  // again.
   test('does not restore a client that was revoked, nor a certificate that was renewed', async () => {
     const settings = (list: string, { cert, key }: typeof made.right, maxHeaders: string) => {
       const client = { clientCertificates: 'required', clientCa: made.authority.cert, clientCrl: [list] }

@@ -39,8 +39,8 @@ describeTests('a token that is bound to a key', () => {
   const send = (scheme: string, shown: string, ...proofs: readonly string[]) =>
     requestWithFields(site.port, [`Authorization: ${scheme} ${shown}`, ...proofs.map((proof) => `DPoP: ${proof}`)])
 
-  // The attack: an attacker who has got hold of a token sends a proof of his own, or one that its owner made for
-  // something else. Which proofs are rejected is `dpop.test.ts`'s.
+  // The attack: an attacker with a stolen token sends its own proof, or a proof that the owner made for another
+  // request. Invalid proofs: `dpop.test.ts`.
   test('is rejected with a proof of another key, or for another operation, and neither stands in the log', async () => {
     const other = await makeDpopClient()
 
@@ -66,8 +66,8 @@ describeTests('a token that is bound to a key', () => {
   })
 })
 
-// The attack: an attacker who has seen a request sends it again, token, proof and all. That it is for this very target
-// and a few seconds old does not help.
+// The attack: an attacker who has seen a request repeats it with token and proof, which are valid for this target and
+// still young.
 describe('a proof', () => {
   const seen = async (): Promise<readonly string[]> => [
     `Authorization: DPoP ${token}`,
@@ -120,8 +120,7 @@ describe('a proof', () => {
   })
 })
 
-// The attack: a client of the same gateway, with a good certificate of its own, has got hold of a token that was issued
-// to another (RFC 8705 §3).
+// The attack: a client with a valid certificate has a token that was issued to another client (RFC 8705 §3).
 describeTests.skipIf(missing)('a token that is bound to a certificate', () => {
   let shown: readonly string[]
   beforeAll(() => {

@@ -18,7 +18,7 @@ const settings = (url: string, { jwt = {}, introspection = {}, ...auth }: Record
   clients: [bankA],
 })
 
-// The attack: a token that was good is remembered as such. A client that has lost its entitlement presents it again.
+// The attack: a client that has lost its entitlement presents a token that is cached as valid.
 test.each<readonly [string, Settings, number]>([
   ['is removed', { clients: [] }, 403],
   ['needs a scope', { operations: { 'market.insights': { auth: { scopes: ['insights.read'] } } } }, 403],

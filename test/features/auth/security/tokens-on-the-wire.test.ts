@@ -1,7 +1,4 @@
-/**
- * What a client gets for a token that is rejected. Which tokens are is `forged-tokens.test.ts`'s, and the reasons of
- * others are `operator-jwts.test.ts`'s.
- */
+/** Which tokens are rejected: `forged-tokens.test.ts`; reasons: `operator-jwts.test.ts`. */
 import { expect, test } from 'vitest'
 import type { LogLine } from '../../../helpers/gateway.ts'
 import { bootHttp2, frameClient, get, head, missing } from '../../../helpers/http2.ts'
@@ -71,7 +68,7 @@ test('a token in the query is rejected, though a good one is shown as well', asy
   expect(site.server.requests).toHaveLength(before)
 })
 
-// Which of two the upstream takes is not known here: one good credential would let the other one in.
+// The upstream may read either credential: a valid one would let the other one in.
 test.skipIf(missing !== null)(
   'of two Authorization fields none is taken, over HTTP/2 too, where what Node calls the headers has the first alone',
   async () => {

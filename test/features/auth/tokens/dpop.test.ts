@@ -191,7 +191,7 @@ test('where the replay cache cannot tell, no client is let in', async () => {
   expect(await send([await holder.prove(right)], { replayCache })).toEqual(['identity-unavailable: 1'])
 })
 
-// By then, the replay cache may have forgotten the proof: a copy that is sent in its last moment would be good.
+// The replay cache may have forgotten the proof by then: a copy sent in the last moment would be accepted.
 test.each([
   ['just in time', 5999, 'good'],
   ['too late', 6000, rejection],

@@ -217,7 +217,7 @@ describe('the health of a server', () => {
 })
 
 describe('a flood of different tokens', () => {
-  /** Creates an introspector whose server says what `replies` has of a token, and nothing of all others. */
+  /** The server responds as `replies` says for a token, and that all others are not active. */
   const askingSilentServer = (replies: Readonly<Record<string, ScriptedReply>>) => {
     const asked: string[] = []
     const ask: IntrospectorOptions['introspect'] = (token) => {

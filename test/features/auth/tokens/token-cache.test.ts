@@ -15,7 +15,7 @@ const known = (ms: number, more: Partial<CachedToken<Named>> = {}): CachedToken<
 const hour = 3_600_000
 const never = { expiresAt: Number.POSITIVE_INFINITY, believedMs: 1000 }
 
-// A duration is measured by the monotonic clock: an operator, NTP or a restored machine sets the wall clock.
+// Durations use the monotonic clock: an operator, NTP or a restored machine sets the wall clock.
 test.each<[string, Partial<CachedToken<Named>>, number]>([
   ['expires', {}, 0],
   ['is believed, though the wall clock is set back', never, -2 * hour],

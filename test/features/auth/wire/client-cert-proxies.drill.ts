@@ -111,7 +111,7 @@ describe.skipIf(openssl.missing)('Client-Cert (RFC 9440)', () => {
         forgedTwin: await statusOf({}, forged.replace('-', '_')),
         forgedBesideAnother: await statusOf(made.client, forged),
         forgedBesideItsOwn: await statusOf(made.bankA, 'Client-Cert: :AAAA:', 'Client-Cert-Chain: :AAAA:'),
-        // HAProxy ends the handshake, Apache says 403 or ends it: no request of it comes through.
+        // HAProxy ends the handshake, Apache responds with 403 or ends it: no request reaches the gateway.
         ofAnother: (await statusOf(made.forgedA)) === 200,
       }).toEqual({
         nothing: 401,

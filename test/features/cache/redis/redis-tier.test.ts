@@ -15,7 +15,7 @@ const faked = ['setTimeout', 'clearTimeout', 'setImmediate', 'performance', 'Dat
 beforeEach(() => void vi.useFakeTimers({ toFake: [...faked] }))
 afterEach(() => void vi.useRealTimers())
 
-/** Opens the layer with a tier in a Redis that has one entry at most, and replies to a lookup when the test says so. */
+/** Opens the layer with a tier in a Redis of one entry, which replies to a lookup when the test says so. */
 const openTier = () => {
   const upstream = fakeUpstream()
   const store = new CacheStore(1024 * 1024)

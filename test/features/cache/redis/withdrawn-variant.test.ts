@@ -76,7 +76,7 @@ describe.skipIf(redisProgram.missing)('a variant that the upstream has taken bac
       }
       const tier = createRedisTier({ store, partition, rules: cacheRules, events, shape: 'shape' })
       const handle = cacheLayer(cacheRules, partition, events, tier)(upstream.next)
-      /** Asks as a client does that wants no stored response, where `said` is what the upstream says. */
+      /** Asks as a client that wants no stored response; the upstream responds with `said`. */
       return async (language: string, said: ProxyResponse | null): Promise<string> => {
         const control = said === null ? [] : ['Cache-Control', 'no-cache']
         const got = handle(fakeExchange({ fields: ['Accept-Language', language, ...control] }))

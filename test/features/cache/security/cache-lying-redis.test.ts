@@ -1,7 +1,4 @@
-/**
- * Attack: a Redis that lies. Whatever it says, requests get the responses of the upstream, and nothing of what it says
- * reaches a client.
- */
+/** Attack: a lying Redis. Requests get the upstream's responses, and nothing that Redis says reaches a client. */
 import type { Socket } from 'node:net'
 import { expect, test } from 'vitest'
 import { findScript, renewScript, storeScript } from '../../../../src/features/cache/redis/redis-entry.ts'

@@ -1,6 +1,6 @@
 /**
- * Attack: a field that the upstream goes by, and that is not in the key. Its response is stored, and every other client
- * gets it.
+ * Attack: the upstream's response depends on a field that is not in the key, and every other client gets the stored
+ * response.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openGateway, type Settings } from '../../../helpers/gateway.ts'
@@ -8,10 +8,7 @@ import { receivedValues } from '../../../helpers/round-trip.ts'
 import { openHttpUpstream, type TestUpstream } from '../../../helpers/upstream.ts'
 import { call, fieldValues } from '../../../helpers/wire.ts'
 
-/**
- * Opens a gateway before an upstream that says in its response what it finds in the field of the request that the query
- * names, and no Vary.
- */
+/** The upstream repeats the field that the query names, and sends no Vary. */
 const forAll = (listen: Record<string, unknown> = {}, host = 'endpoint') => {
   let upstream: TestUpstream
   let gateway: Awaited<ReturnType<typeof openGateway>>
@@ -87,8 +84,7 @@ describe('that a trusted proxy has passed on:', () => {
     expect(did).toMatch(/;hit;/)
   })
 
-  // The attack: the upstream knows its clients by what a mesh or an authenticating proxy writes, and the gateway asks
-  // for no credential.
+  // The attack: the upstream identifies clients by a field of a mesh or proxy, and the gateway has no auth.
   test.each(['X-Forwarded-Client-Cert', 'X-Forwarded-User', 'X-Forwarded-Email', 'X-Forwarded-Access-Token'])(
     'a client that is named in %s gets no stored response, and its own is not stored',
     async (name) => {

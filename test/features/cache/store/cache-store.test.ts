@@ -299,8 +299,8 @@ const boot = () => {
   return { ...stage, ask, fetch }
 }
 
-// The attack: fetch one thing after the other and read none of them. A body that makes room for the next stays in
-// memory for the client that does not read.
+// The attack: fetch one response after another and read none. An evicted body stays in memory for a client that does
+// not read.
 test('a body that has left the store counts as long as a client reads it, and no more is taken than there is room for', async () => {
   const { fetch, store, partition } = boot()
 

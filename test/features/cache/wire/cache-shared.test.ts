@@ -1,4 +1,4 @@
-/** Gateways that find in a real Redis what one of them has stored, and what they do without it. */
+/** Gateways that share stored responses in a real Redis, and their behavior without it. */
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { text } from 'node:stream/consumers'

@@ -111,7 +111,7 @@ test('requests that go on without their client hold no more than 64 MiB of bodie
   expect(more).toEqual([false, true])
 })
 
-// The attack: a request with a key whose body does not come, so that the key is taken for as long as it may take.
+// The attack: a request with a key whose body does not arrive, so that the key is taken as long as possible.
 const gateway = liveGatewayForAll(once)
 
 test('a request does not take its key before its body is there', async () => {

@@ -1,6 +1,6 @@
 /**
- * Attack: a Redis that lies about idempotency keys. Nothing that it says but a claim that was granted has a request
- * forwarded, and nothing of what it says reaches a client.
+ * Attack: a Redis that lies about idempotency keys. Only a granted claim forwards a request, and nothing that Redis
+ * says reaches a client.
  */
 import { afterEach, expect, test } from 'vitest'
 import { claimKeyScript, settleKeyScript } from '../../../../src/features/idempotency/store/idempotency-scripts.ts'

@@ -3,8 +3,8 @@ import { liveGatewayForAll } from '../../../helpers/live-gateway.ts'
 import { exchangeRaw, parseStatus, rawClient } from '../../../helpers/raw-client.ts'
 import { once } from '../wire/keyed-post.ts'
 
-// The attack: a key in a form that the gateway and the upstream read differently, or that is large. What the gateway
-// cannot read as one key goes no further.
+// The attack: a key that gateway and upstream read differently, or a large key. Only a key that the gateway reads as
+// one key is forwarded.
 const site = liveGatewayForAll(once)
 
 /** Sends a POST with some fields, and returns its status, its code and how many requests have reached the upstream. */

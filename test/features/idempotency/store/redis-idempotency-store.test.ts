@@ -157,8 +157,7 @@ describe.skipIf(redisProgram.missing)('with a real Redis', () => {
     expect(store.isIdle()).toBe(true)
   })
 
-  // The script with another clock: the time comes with the arguments, and Redis, which expires by its own, expires
-  // nothing.
+  // The script with another clock: the arguments have the time. Redis expires by its own clock, so nothing expires.
   const withTime = claimKeyScript.text.replace("redis.call('TIME')", '{ ARGV[9], ARGV[10] }')
   const withoutExpiry = withTime.replace(/, 'PX', .*\)$/m, ')').replace(/^redis\.call\('PEXPIRE'.*$/m, '')
 

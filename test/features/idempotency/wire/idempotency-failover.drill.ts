@@ -1,4 +1,4 @@
-/** Keys of idempotency while a real Redis fails over: what a gateway was granted, the elected master knows. */
+/** Idempotency keys during the failover of a real Redis: the elected master knows each granted key. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { createClient } from '@redis/client'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -22,7 +22,7 @@ const [server, sentinel, cli] = [
 ]
 const paths = { server: server.path ?? '', sentinel: sentinel.path ?? '', cli: cli.path ?? '' }
 
-/** With FAILOVERS=all, all that decision 063 measures, at the pace that it was measured with. */
+/** With FAILOVERS=all: all measurements of decision 063, at its pace. */
 const areAllWanted = process.env.FAILOVERS === 'all'
 const paceMs = areAllWanted ? 5 : 100
 // A client of Redis that is made to ask once costs milliseconds.
@@ -118,8 +118,8 @@ const failovers = {
 } as const
 
 /**
- * Without FAILOVERS=all, a master that fails and one replica that must have each key: more take longer, and with fewer
- * some may be lost. Two gateways show the same of Sentinels as claims alone.
+ * Without FAILOVERS=all: a master that fails, and one replica that must have each key; more take longer, and fewer may
+ * lose keys. Two gateways behave alike by Sentinels.
  */
 const isWanted = ({ how, has, replicas }: (typeof sentinelCases)[number]): boolean =>
   areAllWanted || (how !== 'in an orderly way' && has === 1 && replicas === 1)
@@ -205,8 +205,8 @@ const postAllTheTime = (gateways: readonly TestGateway[]) => {
   return { responses, more, stop, repeatAll }
 }
 
-// Before the failover, and after it, no request is rejected: a master that is only slow is not to be replaced. What is
-// documented was measured with Sentinels that wait for half a second.
+// No request is rejected before or after the failover: a slow master must not be replaced. The documented numbers were
+// measured with Sentinels that wait for 500 ms.
 const patientSentinels = areAllWanted ? [] : ['sentinel down-after-milliseconds mymaster 3000']
 
 describe.skipIf(server.missing ?? sentinel.missing)('two gateways', { timeout: 300_000 }, () => {

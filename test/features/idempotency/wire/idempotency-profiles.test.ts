@@ -1,6 +1,6 @@
 /**
- * What two published rules ask of the server, by their sections: draft-ietf-httpapi-idempotency-key-header-07, and
- * "Idempotency" of the UK Open Banking Read/Write API profile v4.0.
+ * Two published rules, by section: draft-ietf-httpapi-idempotency-key-header-07, and "Idempotency" of the UK Open
+ * Banking Read/Write API profile v4.0.
  */
 import { expect, test } from 'vitest'
 import { liveGatewayForAll } from '../../../helpers/live-gateway.ts'

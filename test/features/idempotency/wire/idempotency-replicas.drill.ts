@@ -1,4 +1,4 @@
-/** Keys of idempotency while the replica of a real Redis stands still: replays write nothing, and wait for nothing. */
+/** Idempotency keys while the replica of a real Redis stands still: replays write nothing and do not wait. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** What only the wire can show of a key of idempotency; `idempotency-profiles.test.ts` has what two rules ask for. */
+/** Idempotency keys over sockets; `idempotency-profiles.test.ts` checks two published rules. */
 import { expect, test } from 'vitest'
 import { liveGatewayForAll } from '../../../helpers/live-gateway.ts'
 import { abandon, once, post } from './keyed-post.ts'

@@ -80,7 +80,8 @@ describe.skipIf(server.missing ?? sentinel.missing)('with Sentinels', { timeout:
     const atSwitch = { confirmed, counted: await counted() }
     for (let n = 0; n < 100; n++) await add()
 
-    // Redis confirms before its replicas know: what it confirms after the promotion is lost, until that is noticed.
+    // Redis confirms before its replicas have a write, so writes confirmed after the promotion are lost until it is
+    // noticed.
     const lost = atSwitch.confirmed - atSwitch.counted
     console.log({ lost, of: atSwitch.confirmed, longestMs: Math.round(longestMs), changes })
     expect([confirmed - atSwitch.confirmed, (await counted()) - atSwitch.counted]).toEqual([100, 100])

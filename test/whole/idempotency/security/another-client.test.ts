@@ -25,7 +25,7 @@ const from = (address: string): string[] => ['X-Forwarded-For', address]
 const bearer = (token: string): string[] => ['Authorization', `Bearer ${token}`]
 const cookie = (session: string): string[] => ['Cookie', `session=${session}`]
 
-// The attack: a client sends the key of another one, to read what that was told, or to keep it from being served.
+// The attack: a client sends another client's key, to read its response or to block its requests.
 const [a1, a2, b1] = [keyOf('a', 'one'), keyOf('a', 'two'), keyOf('b', 'one')]
 const [near, far] = [from('192.0.2.1'), from('192.0.2.2')]
 test.each<readonly [what: string, settings: Settings, told: string, clients: readonly (readonly string[])[]]>([

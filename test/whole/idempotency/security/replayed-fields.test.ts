@@ -5,7 +5,7 @@ import { bootHttp2, dialHttp2, missing, requestHttp2 } from '../../../helpers/ht
 import { httpUpstream, onRequest, rawUpstream } from '../../../helpers/upstream.ts'
 import { withoutFields } from '../../../helpers/wire.ts'
 
-// The attack: a response whose fields belong to one connection or one session, replayed on another.
+// The attack: a response with fields of one connection or one session is replayed on another.
 test('a replay has each end-to-end field of the first response, byte for byte, and no cookie', async () => {
   const upstream = await rawUpstream((socket) =>
     onRequest(socket, () =>

@@ -1,4 +1,4 @@
-/** What the log, the audit log, the metrics and the status say of requests with a key of idempotency. */
+/** Idempotency keys in the log, the audit log, the metrics and the status. */
 import { afterAll, expect, test } from 'vitest'
 import { readExposition } from '../../../core/admin/metrics/parse-exposition.ts'
 import { createAuditLog } from '../../../features/audit/audit-log-place.ts'

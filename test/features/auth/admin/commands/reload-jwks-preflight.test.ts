@@ -1,4 +1,4 @@
-/** The preflight of the keys of an issuer that an edit adds. When it is retried is `reloader-preflight.test.ts`'s. */
+/** The preflight of an edit with a new issuer's keys. Its repetitions: `reloader-preflight.test.ts`. */
 import { expect, test } from 'vitest'
 import type { LoadedConfig } from '../../../../../src/core/config/load/load.ts'
 import { preflightIssuers } from '../../../../../src/features/auth/tokens/preflight.ts'

@@ -15,7 +15,7 @@ const pass = (ms: number): Promise<unknown> => vi.advanceTimersByTimeAsync(ms)
 
 type ErrorType = typeof CredentialRejected | typeof VerifierUnavailable
 
-/** Creates a cache, and its server: `text` is the server’s response; null: the server is down. */
+/** Creates a cache and its server. `text`: the server’s response; null: the server is down. */
 const openCache = (text: string | null = jwks(first)) => {
   const server = { text, requests: 0, delay: async (): Promise<void> => {} }
   const changes: (string | null)[] = []

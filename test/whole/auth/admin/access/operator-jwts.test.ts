@@ -1,6 +1,6 @@
 /**
- * Operators with a token of an issuer, over real sockets. Which tokens are theirs is
- * `test/features/auth/admin/access/operator-jwts.test.ts`'s.
+ * Operators with an issuer's token, over real sockets. Which tokens are theirs:
+ * `test/features/auth/admin/access/operator-jwts.test.ts`.
  */
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createAuditLog } from '../../../../features/audit/audit-log-place.ts'
