@@ -120,7 +120,7 @@ describe('with clients on it', () => {
       ['the same of a POST, which may have been processed', 'risk', failure(null, 503), retry, 'critical'],
       ['a timeout, which retry.on has not by default', 'market', failure('headers-timeout', null), retry, 'critical'],
       ['what was never sent, also without retry', 'risk', failure('connect-failed', null), {}, 'warning'],
-    ] as const)('the primary covers only what goes on to it: %s', (_, group, last, own, severity) => {
+    ] as const)('the primary covers only requests that fall back: %s', (_, group, last, own, severity) => {
       expect(tellFailing(group, last, own)).toMatchObject([{ severity }])
     })
   })

@@ -16,19 +16,19 @@ const learn = (enums: boolean, before: ContractLearning | null, mode?: LearningM
 
 test('the draft of a command stays when the command ends, whatever contract.enums is', () => {
   for (const enums of [true, false]) {
-    const ordered = learn(enums, null, command)
+    const commanded = learn(enums, null, command)
 
-    expect(learn(enums, ordered)?.learner).toBe(ordered?.learner)
+    expect(learn(enums, commanded)?.learner).toBe(commanded?.learner)
   }
 })
 
 test('an edit of contract.enums restarts learning, also at the end of a command', () => {
   const byFile = learn(true, null)
-  const ordered = learn(true, byFile, command)
-  const edited = learn(false, ordered, command)
+  const commanded = learn(true, byFile, command)
+  const edited = learn(false, commanded, command)
 
   expect(learn(false, byFile)?.learner).not.toBe(byFile?.learner)
-  expect(edited?.learner).toBe(ordered?.learner)
-  expect(learn(false, edited)?.learner).not.toBe(ordered?.learner)
-  expect(learn(true, edited)?.learner).toBe(ordered?.learner)
+  expect(edited?.learner).toBe(commanded?.learner)
+  expect(learn(false, edited)?.learner).not.toBe(commanded?.learner)
+  expect(learn(true, edited)?.learner).toBe(commanded?.learner)
 })

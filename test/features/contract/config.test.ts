@@ -84,7 +84,7 @@ describe('a header field that the gateway takes out before the check', () => {
     ['where credentials are forwarded', 'X-Api-Key', 'auth: { methods: [apiKey], credentials: forward }'],
     ['where a proxy may say what was asked for', 'X-Original-URL', trusting],
     ['where the file has it forwarded', 'X-Original-URL', 'listen: { overrideFields: forward }'],
-    ['where nobody looks at credentials', 'X-Api-Key', ''],
+    ['without auth', 'X-Api-Key', ''],
     ['where another credential is asked for', 'X-Api-Key', `auth: { ${jwt} }`],
     ['where upstreams are told the client in it', 'X-Client', 'auth: { methods: [apiKey], identityField: X-Client }'],
     ['where requests are not checked', 'X-Api-Key', `${keys}\n${unchecked}`],

@@ -32,8 +32,8 @@ describe('shift', () => {
       ...{ group: 'risk', shift: { share: 0.01 }, endpoints: [{ state: 'up' }] },
     })
 
-    const ordered = await said('--to', '25%', '--for', '2h', '--reason', 'CHG-4711')
-    expect(ordered).toMatch(
+    const commanded = await said('--to', '25%', '--for', '2h', '--reason', 'CHG-4711')
+    expect(commanded).toMatch(
       /^the candidate of risk gets 25% of the clients by 127.0.0.1 until 2\S+Z \(CHG-4711\); then 25% of the clients, and the steps continue\n$/,
     )
     const paused = { by: '127.0.0.1', reason: null, until: expect.stringMatching(/Z$/) }

@@ -99,15 +99,15 @@ describe('while the candidate is down', () => {
     for (const each of opened.splice(0)) each.clear()
   })
 
-  /** Plans an order for risk, whose candidate is down, after others were carried out. */
-  const plan = (candidate: object, orders: readonly ShiftCommand[], wishes: object) => {
+  /** Plans a command for risk, whose candidate is down, after earlier commands. */
+  const plan = (candidate: object, earlier: readonly ShiftCommand[], wishes: object) => {
     const config = testConfig({
       upstreams: { risk: { endpoints: [risk], candidate: { endpoints: [next], ...candidate } } },
     })
     const shifts = new Shifts()
     opened.push(shifts)
     shifts.prepare(listShiftPlans(config)).commit()
-    for (const order of orders) shifts.command('risk', order, { by: null, reason: null }).confirm()
+    for (const order of earlier) shifts.command('risk', order, { by: null, reason: null }).confirm()
     const down = endpoint({ url: next, state: { name: 'down', since: null, reason: 'responded with 503' } })
     const report = { upstreams: { risk: { candidate: { endpoints: [down] } } } } as unknown as StatusReport
     const none = { to: null, for: null, pause: false, resume: false, abort: false, reason: null, force: false }
@@ -126,8 +126,8 @@ describe('while the candidate is down', () => {
     ['ends a larger share', { share: '5%' }, [to(0.5)], { resume: true }],
     ['aborts', { share: '25%' }, [], { abort: true }],
     ['is forced', { share: '25%' }, [], { to: 0.5, force: true }],
-  ])('an order is carried out that %s', (_, candidate, orders, wishes) => {
-    expect(plan(candidate, orders, wishes)).toMatchObject({ group: 'risk', command: expect.anything() })
+  ])('while the candidate is down, a command is carried out that %s', (_, candidate, earlier, wishes) => {
+    expect(plan(candidate, earlier, wishes)).toMatchObject({ group: 'risk', command: expect.anything() })
   })
 
   const why = `no endpoint of the candidate of risk is up (${next} is down), so `
@@ -145,10 +145,10 @@ describe('while the candidate is down', () => {
     ['gives it a share after an abort', { share: '25%' }, [abort], { to: 0.01 }, serves],
     ['brings named clients back', { clients: ['bank-a'] }, [abort], { to: 0 }, serves],
     ['ends an abort', { share: '25%' }, [abort], { resume: true }, serves],
-    ['lets steps go on', { steps }, [{ kind: 'pause', ttlMs: null }], { resume: true }, serves],
-    ['lets steps go on after a larger share', { steps }, [to(0.5)], { resume: true }, serves],
-  ])('and one is rejected that %s', (_, candidate, orders, wishes, detail) => {
-    expect(plan(candidate, orders, wishes)).toMatchObject({
+    ['continues the steps', { steps }, [{ kind: 'pause', ttlMs: null }], { resume: true }, serves],
+    ['continues the steps after a larger share', { steps }, [to(0.5)], { resume: true }, serves],
+  ])('while the candidate is down, a command is rejected that %s', (_, candidate, earlier, wishes, detail) => {
+    expect(plan(candidate, earlier, wishes)).toMatchObject({
       ...{ code: 'candidate-down', status: 409, detail: expect.stringContaining(detail) },
     })
   })

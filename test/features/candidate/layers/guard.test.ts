@@ -11,7 +11,7 @@ import { moveClock } from '../../../helpers/odd-clocks.ts'
 /** `members`: the candidate's endpoints. */
 const guarded = (next: Handler, members = [{ takesRequests: true }]) => {
   const counts = createGuardCounts('market', 'era', () => {})
-  /** What was counted so far, each time anew. */
+  /** The counts since the last call. */
   const counted = () => {
     const keys = counts.take().report.counts
     return keys.flatMap((key, i) => (i % 2 === 0 ? [readGuardKey(key)] : []))

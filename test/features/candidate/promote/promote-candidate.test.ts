@@ -96,7 +96,7 @@ upstreams:
   expect(promoted).toContain('defaults: { outlier: { ejectionTime: 1m } }')
 })
 
-test('comments that hold placeholders stay as they are, also where a key is printed anew', () => {
+test('comments that hold placeholders stay as they are, also where a key is printed again', () => {
   const text = `upstreams:
   risk:
     endpoints: [http://a.internal]

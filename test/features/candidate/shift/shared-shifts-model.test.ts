@@ -188,7 +188,7 @@ testAndDrill('in the end all gateways say the same, and Redis is asked no oftene
 
 testAndDrill('a takeback holds at all of them, whatever comes after it but an operator’s word', async () => {
   const later = anyEvent.filter(({ name }) => !['to', 'resume', 'abort', 'empty'].includes(name))
-  // What Redis loses while each gateway that knew it starts anew, or has another candidate, is lost.
+  // A record that Redis loses is lost if each gateway that knew it restarts or has another candidate.
   const lossy = fc.oneof(
     { weight: 9, arbitrary: later.filter(({ name }) => !['start', 'edit', 'rollback'].includes(name)) },
     { weight: 1, arbitrary: fc.constant<Event>({ name: 'set back', at: 0 }) },

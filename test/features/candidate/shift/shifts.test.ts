@@ -48,7 +48,7 @@ const open = (risk: ShiftPlan) => {
     state: () => shifts.get('risk'),
     share: () => shifts.get('risk')?.share,
     command: (command: ShiftCommand) => shifts.command('risk', command, words),
-    tell: (order: ShiftCommand) => shifts.command('risk', order, words).confirm(),
+    tell: (command: ShiftCommand) => shifts.command('risk', command, words).confirm(),
     takeBack: (reason = 'it fails') => shifts.takeBack('risk', reason),
     /** Keeps what is to be kept, as Redis does; returns what Redis has then. */
     keep() {
@@ -108,7 +108,7 @@ describe('the file', () => {
 
 const takeBack = 'take back'
 
-/** What happens, in its order: minutes that pass, orders, a takeback. */
+/** What happens, in its order: minutes that pass, commands, a takeback. */
 type Story = readonly (number | ShiftCommand | typeof takeBack)[]
 
 /** Lets a story happen; returns the share at its beginning, and after each part of it. */
@@ -127,28 +127,48 @@ const first = Array<number>(6).fill(0.01)
 
 describe('the share by and by', () => {
   test.each<[string, ShiftPlan, Story, readonly number[]]>([
-    ['steps go on by themselves to the last', stepped(), [15, 15, 15, 600], [0.01, 0.05, 0.25, 1, 1]],
+    ['steps continue by themselves to the last', stepped(), [15, 15, 15, 600], [0.01, 0.05, 0.25, 1, 1]],
     ['steps begin at a time of the file', stepped(1), [1 - almost, almost], [0, 0, 0.01]],
     ['steps have begun at a time of the file', stepped(-20), [10], [0.05, 0.25]],
     ['steps wait for more days than a timer holds', stepped(40 * day), [39 * day, day], [0, 0, 0.01]],
     ['steps never go below the share of the file', stepped(null, 0.1), [31], [0.1, 0.25]],
-    ['steps go on with what a pause left', stepped(), [10, pause(), 600, resume, 5 - almost, almost], [...first, 0.05]],
-    ['steps go on when a pause has ended', stepped(), [pause(60), 60, 15], [0.01, 0.01, 0.01, 0.05]],
-    ['an order goes before the file', plan(), [to(0.25, 60), 60 - almost, almost], [0.05, 0.25, 0.25, 0.05]],
-    ['an order replaces another, and its time', plan(), [to(0.25, 10), to(0.1, 60), 59], [0.05, 0.25, 0.1, 0.1]],
-    ['an order that ends leaves its clients to the steps', stepped(), [to(0.3, 60), 60, 15], [0.01, 0.3, 0.3, 1]],
     [
-      'an order of less than the steps have reached is followed by the step, anew',
+      'steps continue with the time that a pause left',
+      stepped(),
+      [10, pause(), 600, resume, 5 - almost, almost],
+      [...first, 0.05],
+    ],
+    ['steps continue when a pause has ended', stepped(), [pause(60), 60, 15], [0.01, 0.01, 0.01, 0.05]],
+    [
+      'an override takes precedence over the file',
+      plan(),
+      [to(0.25, 60), 60 - almost, almost],
+      [0.05, 0.25, 0.25, 0.05],
+    ],
+    ['an override replaces another, and its time', plan(), [to(0.25, 10), to(0.1, 60), 59], [0.05, 0.25, 0.1, 0.1]],
+    ['the steps continue from the share of an ended override', stepped(), [to(0.3, 60), 60, 15], [0.01, 0.3, 0.3, 1]],
+    [
+      'after an override below the reached step, that step restarts',
       stepped(),
       [31, to(0.01, 5), 5, 15 - almost, almost],
       [0.01, 0.25, 0.01, 0.25, 0.25, 1],
     ],
-    ['an order does not hold up a start of the file', stepped(10), [to(0.001, 20), 20], [0, 0.001, 0.01]],
+    ['an override does not delay startedAt', stepped(10), [to(0.001, 20), 20], [0, 0.001, 0.01]],
     ['an abort has no end', plan(), [abort, day], [0.05, 0, 0]],
-    ['a takeback goes before the steps and an order', stepped(), [to(0.5, 60), takeBack, 600], [0.01, 0.5, 0, 0]],
-    ['a takeback gives way to an order after it', stepped(), [takeBack, to(0.1, 60), 60], [0.01, 0, 0.1, 0]],
-    ['a takeback ends a later order too', plan(), [takeBack, to(0.1, 60), takeBack], [0.05, 0, 0.1, 0]],
-    ['steps begin anew when an operator resumes', stepped(-31), [takeBack, resume, 15], [0.25, 0, 0.01, 0.05]],
+    [
+      'a takeback takes precedence over the steps and an override',
+      stepped(),
+      [to(0.5, 60), takeBack, 600],
+      [0.01, 0.5, 0, 0],
+    ],
+    ['a later override takes precedence over a takeback', stepped(), [takeBack, to(0.1, 60), 60], [0.01, 0, 0.1, 0]],
+    [
+      'a second takeback ends the override after the first',
+      plan(),
+      [takeBack, to(0.1, 60), takeBack],
+      [0.05, 0, 0.1, 0],
+    ],
+    ['a resume restarts the steps', stepped(-31), [takeBack, resume, 15], [0.25, 0, 0.01, 0.05]],
   ])('%s', (_, risk, story, shares) => {
     expect(play(open(risk), story)).toEqual(shares)
   })
@@ -171,7 +191,7 @@ describe('the state, in words, and the news', () => {
   const stopped = { ...byGuard, until: null, afterwards: null }
   const afterStop = { isStopped: false, afterwards: { share: 0, cause: 'guard' } }
   const noStep = { nextAt: null }
-  const ordered = { cause: 'operator', isStopped: false, ...words, since: start, until: start + 60 * minute }
+  const overridden = { cause: 'operator', isStopped: false, ...words, since: start, until: start + 60 * minute }
   const [thirdStep, lastStep] = [
     { cause: 'steps', step: { reached: 3, nextShare: 1 } },
     { cause: 'steps', step: { reached: 4, of: 4, nextAt: null } },
@@ -184,12 +204,12 @@ describe('the state, in words, and the news', () => {
     ['of the last step', stepped(), [46], lastStep, ['risk step 0.05', 'risk step 0.25', 'risk step 1']],
     ['of a pause', stepped(), [pause()], { paused: { ...words, until: null }, step: noStep }, []],
     ['of a pause that has ended', stepped(), [pause(60), 60], { paused: null }, ['risk pause ended 0.01']],
-    ['of an order', plan(), [to(0.25, 60)], { ...ordered, afterwards: { share: 0.05, cause: 'file' } }, []],
-    ['of an order over steps', stepped(), [to(0.3, 60)], { afterwards: { share: 0.3, cause: 'steps' } }, []],
-    ['of an order that has ended', stepped(), [to(0.3, 60), 60], thirdStep, ['risk override ended 0.3']],
+    ['of an override', plan(), [to(0.25, 60)], { ...overridden, afterwards: { share: 0.05, cause: 'file' } }, []],
+    ['of an override over steps', stepped(), [to(0.3, 60)], { afterwards: { share: 0.3, cause: 'steps' } }, []],
+    ['of an override that has ended', stepped(), [to(0.3, 60), 60], thirdStep, ['risk override ended 0.3']],
     ['of an abort', stepped(), [abort], { cause: 'operator', isStopped: true, ...words, until: null }, []],
     ['of a takeback, told once', stepped(), [takeBack, takeBack, 600], { ...stopped, step: noStep }, [told]],
-    ['of an order after a takeback', plan(), [takeBack, to(0.1, 60)], afterStop, [told]],
+    ['of an override after a takeback', plan(), [takeBack, to(0.1, 60)], afterStop, [told]],
     ['of a takeback that holds again', plan(), [takeBack, to(0.1, 60), 60], stopped, [told, 'risk override ended 0']],
     ['of a takeback at a share of 0: clients by name, and copies', plan({ share: 0 }), [takeBack], stopped, [told]],
   ])('%s', (_, risk, story, expected, news) => {
@@ -208,11 +228,11 @@ describe('the state, in words, and the news', () => {
 })
 
 test.each<[string, ShiftCommand, object]>([
-  ['an order', to(0.06, 20), { share: 0.06, step: { reached: 2 } }],
+  ['an override', to(0.06, 20), { share: 0.06, step: { reached: 2 } }],
   ['a pause', pause(20), { share: 0.01, step: { reached: 1 } }],
-])('steps that were to begin while no gateway ran make up for one, and %s is over', (_, order, expected) => {
+])('after a time without a gateway, steps catch up by one, and %s is over', (_, command, expected) => {
   const before = open(stepped(10))
-  before.tell(order)
+  before.tell(command)
   const { record } = before.toKeep()
   const { shifts, state } = open(plan({ digest: 'b' }))
 
@@ -297,13 +317,13 @@ describe('a rollback to a candidate', () => {
     shifts.prepare({ risk }, true, () => found).commit()
     return state()
   }
-  const anew = { share: 0.01, cause: 'steps', paused: null, step: { reached: 1 } }
+  const restarted = { share: 0.01, cause: 'steps', paused: null, step: { reached: 1 } }
   const stopped = { share: 0, isStopped: true, reason: 'it fails' }
 
   test.each([
     [-day, { share: 0.01, step: { reached: 1, nextAt: start + 15 * minute } }],
     [1, { share: 0, step: { reached: 0, nextAt: start + minute } }],
-  ])('begins its steps anew at the first, if they are to begin %d minutes from now', (inMinutes, expected) => {
+  ])('a rollback restarts the steps, which begin %d minutes from now', (inMinutes, expected) => {
     const risk = stepped(inMinutes)
 
     expect(rollBack(open(risk), null, risk)).toMatchObject(expected)
@@ -311,13 +331,13 @@ describe('a rollback to a candidate', () => {
 
   test.each<[string, ShiftCommand]>([
     ['steps', pause()],
-    ['an order', to(0.5, 60)],
-  ])('does not go on with what is kept elsewhere: %s', (_, order) => {
+    ['an override', to(0.5, 60)],
+  ])('a rollback does not continue the record in Redis: %s', (_, command) => {
     const gateway = open(stepped())
     pass(46)
-    gateway.tell(order)
+    gateway.tell(command)
 
-    expect(rollBack(gateway, gateway.keep())).toMatchObject(anew)
+    expect(rollBack(gateway, gateway.keep())).toMatchObject(restarted)
   })
 
   test('a rollback that waits for the record in Redis restarts its steps when the record is read', () => {
@@ -330,7 +350,7 @@ describe('a rollback to a candidate', () => {
     gateway.shifts.takeUp('risk', 'a', left)
 
     expect(held).toMatchObject({ share: 0, cause: 'redis' })
-    expect(gateway.state()).toMatchObject(anew)
+    expect(gateway.state()).toMatchObject(restarted)
     expect(gateway.toKeep().revision).not.toBe(revision)
   })
 
@@ -415,7 +435,7 @@ describe('no client goes back', () => {
   })
 })
 
-describe('an order that is not in effect yet', () => {
+describe('a command that is not in effect yet', () => {
   const half = to(0.5, 60)
 
   /** Keeps what is to be kept, unless it was, and says what another gateway has made of it. */

@@ -51,8 +51,8 @@ describe('taken back within the window and a second is a candidate', () => {
       'of whose two endpoints one resets',
       async () => ({ ...(await open('well', 'with a reset')), balance: 'round-robin', outlier: 'none' }),
     ],
-    ['where nobody listens', () => ({ endpoints: [nobody] })],
-    ['where nobody listens, without fallback', () => ({ endpoints: [nobody], fallback: false })],
+    ['with a closed port', () => ({ endpoints: [nobody] })],
+    ['with a closed port, without fallback', () => ({ endpoints: [nobody], fallback: false })],
   ])('%s', async (name, candidate) => {
     const { takenBackAfterMs } = await run(name, await candidate(), windowMs)
 

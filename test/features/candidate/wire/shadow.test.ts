@@ -1,4 +1,4 @@
-/** Copies of requests on real connections: what gets to the candidate, what never does, and that nobody notices. */
+/** Copies of requests on real connections: the bytes that reach the candidate, and that no client notices. */
 import { randomBytes } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'

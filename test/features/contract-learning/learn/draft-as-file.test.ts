@@ -87,7 +87,7 @@ test('a draft accepts what it was learned from, and rejects a wrong type or a mi
       mutants += learned.mutants
       accepted += learned.acceptedMutants.length
     }),
-    // Drawn once: the drill draws anew each time, and more.
+    // Drawn once: the drill draws again each time, and more.
     { numRuns: 2, seed: 22 },
   )
 

@@ -38,7 +38,7 @@ test.each([
 const uuid = '2EB8AA08-aa98-11ea-b4aa-73b441d16380'
 const words = (text: string): readonly string[] => text.split(/\s+/)
 
-// The suite has most of the texts; here is what it leaves out, and one of each kind where it is not at hand.
+// The suite has most of the texts; here is what it leaves out, and one of each kind where the suite is not installed.
 test.each<[format: string, source: string, valid: readonly string[], invalid: readonly string[]]>([
   [
     'byte',

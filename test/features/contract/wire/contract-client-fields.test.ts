@@ -85,7 +85,7 @@ describe('for the contract', () => {
   test.each<[string, number, string, readonly string[], readonly string[]]>([
     ['a field that the gateway adds is there', 200, '/market/insights', [], []],
     ['a list that several add to is one value', 200, '/leads/pipeline', lists, []],
-    ['an id of the interaction that nobody has sent is not there', 502, '/analysis/esg-grant', [], []],
+    ['an interaction id that neither side sent is absent', 502, '/analysis/esg-grant', [], []],
     ['an id of the interaction that it repeats is there', 200, '/analysis/esg-grant', [], [interactionId, 'abcd']],
     ['an id of the interaction is compared', 502, '/analysis/esg-grant', [], [interactionId, 'abcde']],
     ['the request id is as the gateway writes it', 200, '/compliance/audit-trail', versioned, []],

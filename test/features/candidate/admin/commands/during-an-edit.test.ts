@@ -110,7 +110,7 @@ const open = (before: Settings, edited: Settings = before) => {
     ...{ overrides, reloader, post, asked, settle },
     shift: (order: object) => post('/shift', { group: 'market', ...order }),
     inEffect: () => inEffect,
-    /** Has the operator of each command given no more orders from now on. */
+    /** Lets the operator of each command send no more commands. */
     removeOperator: (because: AdminError) => Object.assign(own, { rejection: because }),
     /** Lets the processes take up the oldest of what they have been told, or fail to. */
     async takeUp(failure: Error | null = null) {
