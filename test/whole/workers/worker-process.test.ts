@@ -37,7 +37,7 @@ const events: WorkerEvents = {
   ...{ onExit: nothing, onOutput: (stdout) => void stdout.resume() },
 }
 
-test('one that gives no sign of life is killed, and the connections that it was about to be sent are returned before it is counted as gone', async () => {
+test('a worker that does not reply is killed, and the connections that it was about to be sent are returned before it is counted as gone', async () => {
   const returned: (Socket | 'gone')[] = []
   const ended = Promise.withResolvers<void>()
   await accept(3)

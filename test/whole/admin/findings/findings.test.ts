@@ -370,7 +370,7 @@ describe('a group', () => {
     ['has no route to it', by('unreachable'), null],
     ['has failed, and is well', { failingSince: null }, null],
     ['has failed since an edit', { succeededAt: at - 60_001 }, null],
-  ])('is for the owner of an endpoint to mend where that is known: one that %s', (_, more, how) => {
+  ])('names the owner of an endpoint where the fault is known: one that %s', (_, more, how) => {
     const details = ownerDetails([dead(more)], { loadedAt: at - 60_000 })
 
     expect(details).toEqual(how === null ? [] : [`the owner of ${risk} must fix this: ${how}`])
