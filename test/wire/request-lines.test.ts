@@ -37,7 +37,7 @@ test('each of the nine is forwarded with its method, and with no other', async (
 })
 
 // validate-request.test.ts has the rules; these tests find a second reading of any byte on the way.
-test('whatever byte stands before, within or behind the path of an operation, or in place of one, it is another', async () => {
+test('a path with any byte added to it, or in place of one of its bytes, is another path', async () => {
   const { method, path } = allOperations[0]
   const bytes = Array.from({ length: 256 }, (_, code) => String.fromCharCode(code))
   const places = bytes.map((byte, n) => [byte + path, path.replace('n/', `n${byte}/`), path + byte][n % 3] as string)

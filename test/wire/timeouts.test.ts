@@ -20,7 +20,7 @@ describe('a limit is kept', () => {
   test.each([
     ['the head of a response', { timeouts: { ...none, headers: limit }, deadline: 'none' }],
     ['the deadline, from the moment that the request is complete', { timeouts: none, deadline: limit }],
-  ])('for %s', async (_, defaults) => {
+  ])('the limit of %s is kept', async (_, defaults) => {
     let arrivedAt = 0
     const { port } = await dialThrough(
       () => {
@@ -36,7 +36,7 @@ describe('a limit is kept', () => {
     })
   })
 
-  test('for the gap between two chunks of a response', async () => {
+  test('the limit of the gap between two chunks of a response is kept', async () => {
     let wroteAt = 0
     const respond = (socket: Socket): void => {
       wroteAt = performance.now()
@@ -65,7 +65,7 @@ describe('a limit is kept', () => {
   test.each([
     ['a connection that is not accepted', openFullBacklog, 'http'],
     ['a TLS handshake that never comes', () => openRawUpstream(() => {}), 'https'],
-  ])('for %s', async (_, open, scheme) => {
+  ])('timeouts.connect limits %s', async (_, open, scheme) => {
     const upstream = await open()
     onTestFinished(() => upstream.close())
     const { port, line } = await bootGateway({
@@ -77,7 +77,7 @@ describe('a limit is kept', () => {
     expect((await line(({ msg }) => msg === 'exchange')).failure).toBe('connect-timeout')
   })
 
-  test("for a client's head, and for the gap between two pieces of its body", async () => {
+  test('the limits of a client’s head, and of the gap between two pieces of its body, are kept', async () => {
     const { port } = await bootGateway({ listen: { timeouts: { headers: limit, body: limit } } })
 
     await expectStatus(port, get.slice(0, -2), 408)
@@ -85,7 +85,7 @@ describe('a limit is kept', () => {
       await expectStatus(port, `POST /inventory/sync HTTP/1.1\r\nHost: gateway\r\n${framing}`, 408)
   })
 
-  test('for a client that takes nothing of its response', async () => {
+  test('the limit of a client that takes nothing of its response is kept', async () => {
     let tookAt = 0
     const piece = Buffer.alloc(64 * 1024)
     const endless = (socket: Socket): void => {

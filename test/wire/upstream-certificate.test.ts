@@ -28,7 +28,7 @@ describe.skipIf(missing !== null)('the certificate of an endpoint that ends in t
   const healthCheck = { path: '/', interval: '1s' }
   const ending = { daysLeft: expect.toBeOneOf([9, 10]), endsSoon: true }
 
-  test('is reported after a request, in /status, as a metric and by the command, and no more once it is renewed', async () => {
+  test('a certificate that expires in ten days is reported after a request, in /status, as a metric and by the command, until its renewal', async () => {
     const upstream = await httpsUpstream(made.ending)
     const live = await bootLiveGateway({ upstreams: tlsTo(upstream.port) })
     const before = await certificateIn(live)
@@ -60,7 +60,7 @@ describe.skipIf(missing !== null)('the certificate of an endpoint that ends in t
     expect(await certificateIn(live)).toMatchObject(ending)
   })
 
-  test('is reported from probes alone', async () => {
+  test('a certificate that expires in ten days is reported after a probe alone', async () => {
     const upstream = await httpsUpstream(made.ending)
     const live = await bootLiveGateway({ upstreams: tlsTo(upstream.port, { healthCheck }) })
 
@@ -86,7 +86,7 @@ describe.skipIf(missing !== null)('the certificate of an endpoint that ends in t
     },
   )
 
-  test('is reported when an edit adds it, before anything is sent there, and still after a reload that leaves it', async () => {
+  test('a certificate that expires in ten days is reported when an edit adds its endpoint, before any request, and after later reloads', async () => {
     const upstream = await httpsUpstream(made.ending)
     const reload = { preflight: 'connect' as const }
     const live = await bootLiveGateway({ reload })
@@ -102,7 +102,7 @@ describe.skipIf(missing !== null)('the certificate of an endpoint that ends in t
     expect(await certificateIn(live)).toMatchObject(ending)
   })
 
-  test('is a warning of check --online', async () => {
+  test('a certificate that expires in ten days is a warning of check --online', async () => {
     const upstream = await httpsUpstream(made.ending)
     const live = await bootLiveGateway({ upstreams: tlsTo(upstream.port) })
 

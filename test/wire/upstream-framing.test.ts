@@ -7,7 +7,7 @@ import { call } from '../helpers/wire.ts'
 describe('an unasked 100 of an upstream', () => {
   const final = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
 
-  test('three times, and long before the response, is left out, on one connection each time', async () => {
+  test('an unasked 100 of an upstream, long before the response, is left out, three times on one connection', async () => {
     const { port, upstream } = await dialThrough((socket) => {
       socket.write('HTTP/1.1 100 Continue\r\nX-A: 1\r\n\r\n'.repeat(3))
       setImmediate(() => setImmediate(() => socket.write(final)))
@@ -18,7 +18,7 @@ describe('an unasked 100 of an upstream', () => {
     expect(upstream.accepted()).toBe(1)
   })
 
-  test('that comes again and again extends no limit', async () => {
+  test('an unasked 100 of an upstream that comes repeatedly extends no limit', async () => {
     const respond = (socket: Socket): void => {
       const timer = setInterval(() => socket.write('HTTP/1.1 100 Continue\r\n\r\n'), 20)
       socket.once('close', () => clearInterval(timer))
@@ -28,7 +28,7 @@ describe('an unasked 100 of an upstream', () => {
     expect((await call(port)).status).toBe(504)
   })
 
-  test.each(['100 Continue', '103 Early Hints'])('without end, as %s, is no response', async (status) => {
+  test.each(['100 Continue', '103 Early Hints'])('endless %s of an upstream is no response', async (status) => {
     const { port } = await dialThrough((socket) => {
       const more = (): void => void (socket.writable && socket.write(`HTTP/1.1 ${status}\r\n\r\n`.repeat(100), more))
       more()

@@ -40,7 +40,7 @@ describe.skipIf(openssl.missing !== null)('an https upstream', () => {
     return responses.map(({ body }) => JSON.parse(body.toString()).code)
   }
 
-  test('is asked for the server name, is sent its own Host, and is shown the certificate that it demands', async () => {
+  test('an https upstream gets its server name, its own Host, and the client certificate that it demands', async () => {
     const { port } = await httpsUpstream(made.wrongName, { ca, requestCert: true })
     const { cert: certificate, key } = made.client
     const gateway = await speaking(port, { ca, serverName: 'other.test', certificate, key })
@@ -51,7 +51,7 @@ describe.skipIf(openssl.missing !== null)('an https upstream', () => {
     expect(JSON.parse(response.body.toString())).toEqual({ servername: 'other.test', host: `localhost:${port}` })
   })
 
-  test('that is not believed is 502 tls-failed, and gets nothing, under NODE_TLS_REJECT_UNAUTHORIZED=0 too', async () => {
+  test('an https upstream that is not verified is 502 tls-failed, and gets no request, even with NODE_TLS_REJECT_UNAUTHORIZED=0', async () => {
     const { port, requests } = await httpsUpstream(made.selfSigned)
     const gateway = await speaking(port, { ca })
 
@@ -79,7 +79,7 @@ describe.skipIf(openssl.missing !== null)('an https upstream', () => {
     },
   )
 
-  test('is verified under its own name, whatever Host is sent', async () => {
+  test('an https upstream is verified under its own name, whatever Host is sent', async () => {
     const [right, wrong] = [await httpsUpstream(made.right), await httpsUpstream(made.wrongName)]
     const hosted = (port: number, host: string) => ({ endpoints: [`https://localhost:${port}`], host, tls: { ca } })
     const { port } = await bootGateway({
@@ -96,7 +96,7 @@ describe.skipIf(openssl.missing !== null)('an https upstream', () => {
     expect(wrong.requests()).toBe(0)
   })
 
-  test('is trusted as the file of its authority says, which a reload reads again', async () => {
+  test('an https upstream is trusted by the file of its authority, which a reload reads again', async () => {
     const { port } = await httpsUpstream(made.right)
     const file = join(folderWith({ 'ca.pem': made.selfSigned.cert }), 'ca.pem')
     const endpoints = [`https://localhost:${port}`]
@@ -109,7 +109,7 @@ describe.skipIf(openssl.missing !== null)('an https upstream', () => {
     expect([before.status, (await call(live.port)).status]).toEqual([502, 200])
   })
 
-  test('is trusted by an authority that the process trusts', async () => {
+  test('an https upstream is trusted by an authority that the process trusts', async () => {
     const upstream = await httpsUpstream(made.right)
     const authorities = getCACertificates('default')
     onTestFinished(() => setDefaultCACertificates(authorities))
@@ -129,7 +129,7 @@ describe.skipIf(openssl.missing !== null)('an https upstream', () => {
   })
 
   // A renewal has no edit: the file of the certificate changes, and connections to all endpoints are new.
-  test('that is down stays so when the client certificate of the gateway is renewed', async () => {
+  test('an https upstream that is down stays down when the client certificate of the gateway is renewed', async () => {
     /** Opens an endpoint that asks for a client certificate; returns the names in the certificates of its requests. */
     const open = async (status: number) => {
       const asked: string[] = []
