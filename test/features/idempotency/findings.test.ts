@@ -43,19 +43,19 @@ describe('unknown outcomes', () => {
     ])
   })
 
-  test('that are old are worth a notice', () => {
+  test('that are old get a notice', () => {
     expect(findingsOf({ unknown: 1, oldestUnknown: at - 15 * 60_000 })).toMatchObject([
       { severity: 'notice', cause: expect.stringMatching(/^the outcome of 1 request with a key is unknown/) },
     ])
   })
 
-  test('are cleared up by repetitions where the upstream knows keys', () => {
+  test('are resolved by repetitions where the upstream recognizes keys', () => {
     expect(findingsOf({ unknown: 100, oldestUnknown: at }, { onUnknown: 'forward' })).toEqual([])
   })
 })
 
 describe('a store', () => {
-  test('that is full has new keys rejected, or goes on without a promise', () => {
+  test('that is full rejects new keys, or forwards them unprotected', () => {
     const full = 'the memory of idempotency keys is full (100, idempotency.maxEntries)'
 
     expect(findingsOf({ entries: 100 }, {}, [rejected])).toMatchObject([
@@ -72,7 +72,7 @@ describe('a store', () => {
     ])
   })
 
-  test('that cannot be asked is named with the reason, since when and in how many workers', () => {
+  test('that is unavailable is named with the reason, the time and the workers', () => {
     const gone = { store: 'redis', state: 'unavailable', since: at - 41_000, entries: null, maxEntries: null } as const
     const why = { reason: 'connect ECONNREFUSED', where: 'in 1 of 2 workers' }
 
@@ -87,7 +87,7 @@ describe('a store', () => {
     ])
   })
 
-  test('that is well again is named as long as its rejections are recent', () => {
+  test('that is available again is named while its rejections are recent', () => {
     expect(findingsOf({}, {}, [{ ...rejected, lastMinute: 0 }])).toMatchObject([
       {
         severity: 'notice',

@@ -85,7 +85,7 @@ describe('show', () => {
     [{ key: 'k'.repeat(256), ...mine }, 400, 'key is expected to be valid for the operation'],
     [{ key: 'k-1', ...mine, operation: 'market.insights' }, 400, 'operation is expected to be one of'],
     [{ key: 'k-1', ...mine, operation: 'inventory.sync' }, 409, 'operations.inventory.sync has no idempotency'],
-  ])('rejects what names no key: %j', async (body, status, detail) => {
+  ])('rejects arguments that name no key: %j', async (body, status, detail) => {
     const shown = await command(gateway, 'show', body)
 
     expect(shown).toMatchObject([status, { detail: expect.stringContaining(detail) }])
@@ -154,7 +154,7 @@ describe('forget', () => {
     expect(gateway.live.lines).toContainEqual(logged)
   })
 
-  test('asks before it does, and says what is at stake', async () => {
+  test('without --yes is rejected, and says that a request would be processed again', async () => {
     respond(201)
     await post(gateway, 'k-3')
 
@@ -168,7 +168,7 @@ describe('forget', () => {
     expect(state).toBe('done')
   })
 
-  test('leaves a request alone that is under way, and a key of which nothing is remembered', async () => {
+  test('rejects a key in progress, and a key without a record', async () => {
     const release = await hold('under way')
 
     const early = await command(gateway, 'forget', { ...mine, key: 'under way', yes: true })
@@ -183,14 +183,14 @@ describe('forget', () => {
     expect(gateway.received()).toHaveLength(1)
   })
 
-  test('leaves a repetition alone that has come since it looked', async () => {
+  test('rejects a key that a repetition has claimed since the look-up', async () => {
     expect(await forgetWhere(['in-progress'])).toMatchObject({ status: 409, code: 'in-progress' })
   })
 
   test.each([
     ['no worker', 'workers-not-replying', []],
     ['no store', 'idempotency-unavailable', ['unavailable']],
-  ])('where %s replies, says that it may be done all the same, in its event too', async (_, code, results) => {
+  ])('when %s replies, says that the key may still be forgotten, in its event too', async (_, code, results) => {
     const result = await forgetWhere(results)
 
     const detail = expect.stringContaining('may still be forgotten')

@@ -49,13 +49,13 @@ test.each([
   [{ typ: 'at+jwt', alg: 'HS256' }, 'algorithm is not allowed: typ is at+jwt and alg HS256'],
   [{ typ: 'at+jwt', alg: 'none' }, 'algorithm is not allowed: typ is at+jwt and alg none'],
   [{ typ: 'at+jwt' }, 'algorithm is not allowed: typ is at+jwt and alg missing'],
-])('of a token of the wrong form the log says what came, and what is taken: %j', async (header, words) => {
+])('for a token of the wrong type or algorithm the log names both, and those accepted: %j', async (header, words) => {
   const token = `${encodePart(header)}.${encodePart(claims())}.c2ln`
 
   await expect(verify(token)).rejects.toThrow(`${words}, accepted are typ at+jwt and alg PS256, ES256, EdDSA, Ed25519`)
 })
 
-test('of the type and algorithm of a token, only registered names get into the log', async () => {
+test('only registered types and algorithms of a token get into the log', async () => {
   const hostile = ['secret', 'HS256 ', 'a\n', '\u202eb', '<b>', '', 7, null, ['at+jwt'], { a: 'secret' }, 'constructor']
 
   for (const each of hostile) {
@@ -78,7 +78,7 @@ test('a token that names no key belongs to the only one that fits, if there is o
   await expect(verifyToken(unnamed, settings, two)).rejects.toThrow('no key')
 })
 
-test('a kid of two keys belongs to neither, and a key that is listed twice is one', async () => {
+test('a kid of two keys is rejected, and a key that is listed twice counts once', async () => {
   const { use: _, ...bare } = elliptic.jwk
   const twice = staticIssuerKeys(JSON.stringify({ keys: [elliptic.jwk, bare] }))
   const twins = staticIssuerKeys(jwks(elliptic, signingKey('ES256', 'elliptic')))

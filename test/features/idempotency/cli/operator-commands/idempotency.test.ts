@@ -4,7 +4,7 @@ import { bootLiveGateway } from '../../../../helpers/live-gateway.ts'
 import { httpUpstream } from '../../../../helpers/upstream.ts'
 import { once, send } from '../../wire/keyed-post.ts'
 
-test('support is shown a key, is asked before it is forgotten, and has it forgotten', async () => {
+test('show prints a key; forget rejects it without --yes, and forgets it with --yes', async () => {
   const upstream = await httpUpstream((_, response) => response.end('done'))
   const live = await bootLiveGateway({ upstream: upstream.url, ...once })
   await send(live.port, 'k-1', { fields: ['X-Request-Id', 'first'] })

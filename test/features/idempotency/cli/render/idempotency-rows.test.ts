@@ -12,7 +12,7 @@ const usual: NonNullable<Status['idempotency']> = {
 
 const rows = (more: Partial<typeof usual> = {}) => idempotencyRows({ ...usual, ...more }, at).slice(1)
 
-test('what is remembered of keys is shown', () => {
+test('the counts of stored keys are shown', () => {
   expect(rows()).toEqual([
     ['store', 'memory, of this gateway'],
     ['keys', '12 of 200'],
@@ -22,7 +22,7 @@ test('what is remembered of keys is shown', () => {
   ])
 })
 
-test('what needs an operator is in capitals', () => {
+test('states that need an operator are in capitals', () => {
   const wrong = { entries: 200, unknown: 7, oldestUnknown: '2026-11-21T02:08:00.000Z', dropped: 4, rejected: 5 }
 
   expect(rows(wrong)).toEqual([
@@ -36,7 +36,7 @@ test('what needs an operator is in capitals', () => {
   ])
 })
 
-test('a store that tells nothing of itself is shown with its state alone', () => {
+test('a store without counts is shown with its state alone', () => {
   const silent = { entries: null, maxEntries: null, bytes: null, maxBytes: null, inProgress: null, unknown: null }
   const redis = { ...silent, store: 'redis', state: 'shared' } as const
 

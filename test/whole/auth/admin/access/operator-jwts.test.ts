@@ -178,7 +178,7 @@ describe('the keys of the issuer', () => {
     return { reply, server, url: `${server.url}/jwks` }
   }
 
-  test('that are known go on while it is down; another one gets 503, and a finding says so', async () => {
+  test('that were fetched stay in use while the issuer is down; a token of another key gets 503, and a finding says so', async () => {
     const { reply, url } = await open()
     const own = await boot({ jwks: url })
     await whoami(own.admin, operatorJwt())
@@ -204,7 +204,7 @@ describe('the keys of the issuer', () => {
     })
   })
 
-  test('were never had: tokens of the file are good, the others get 503', async () => {
+  test('that were never fetched: tokens of the file are accepted, other tokens get 503', async () => {
     const { reply, url } = await open()
     reply.status = 404
     const { admin } = await boot({ jwks: url })
