@@ -7,7 +7,7 @@ import { scalar } from '../schema/scalar.ts'
 import { InvalidScalar, textParser } from '../schema/scalar-kind.ts'
 import { boolean, choice, integer, list, map } from '../schema/scalar-types.ts'
 
-const operatorName = scalar<string>('Its operator, in the log, the audit log and on the page', {
+const operatorName = scalar<string>('The name of its operator, in the log, the audit log and on the page', {
   expected: `${operatorNameForm}, such as oncall-anna`,
   parse: textParser((value) => {
     const mistake = operatorNameMistake(value)
@@ -17,7 +17,7 @@ const operatorName = scalar<string>('Its operator, in the log, the audit log and
 })
 
 const scope = choice(
-  'What it is good for: metrics is /metrics and /whoami, read all that is shown, operate sends commands too',
+  'What the token allows. metrics: /metrics and /whoami; read: every page and report; operate: commands too',
   [...operatorScopes],
 )
 
@@ -25,7 +25,7 @@ const scope = choice(
 const maxTokens = 100
 
 const tokens = list(
-  'Tokens of operators with a name. While one is being replaced, its operator has two',
+  'Tokens of named operators. While a token is being replaced, its operator has two',
   map('A token, as lender-gateway hash-key --operator prints it', {
     name: operatorName,
     hash: secretDigest('The SHA-256 of the token', 'hash-key --operator NAME'),
@@ -34,10 +34,10 @@ const tokens = list(
   { max: maxTokens, sensitive: true },
 )
 
-const clientCertificate = map('Ask for certificates of operators. On or off needs a restart', {
-  ca: certificate('Who has to have issued the certificate of an operator; file:PATH for a file'),
+const clientCertificate = map('Asks operators for certificates. Turning it on or off needs a restart', {
+  ca: certificate('The authorities that issue certificates of operators; file:PATH for a file'),
   operators: list(
-    'Operators with a certificate; an empty list takes the last one away',
+    'Operators with a certificate; an empty list removes the last operator',
     map('An operator', {
       name: operatorName,
       san: certificateName('A name in the certificate, or the fingerprint of the certificate'),
@@ -48,7 +48,7 @@ const clientCertificate = map('Ask for certificates of operators. On or off need
 })
 
 const tls = map(
-  'Serve HTTPS. A renewed certificate is taken live; on or off needs a restart',
+  'Serves HTTPS. A renewed certificate is read without a restart; turning it on or off needs one',
   {
     certificate: certificate('The certificate, with its chain'),
     key: privateKey('The private key of the certificate'),
@@ -64,14 +64,14 @@ export const adminSchema = map(
     port: annotate(integer('The port to listen on; 0: any free one', portRange).prefault(defaultAdminAddress.port), {
       restart: true,
     }),
-    hosts: list('Further names that may be asked for as Host', hostOrAddress('A host name'), { max: 100 }).prefault([]),
+    hosts: list('More names that operators may send as Host', hostOrAddress('A host name'), { max: 100 }).prefault([]),
     token: optionalKey(
-      scalar('What operators send as Authorization: Bearer …; file:PATH to read it from a file', tokenKind),
+      scalar('The token that operators send as Authorization: Bearer …; file:PATH to read it from a file', tokenKind),
     ),
-    metricsToken: optionalKey(scalar('What Prometheus may send instead: it opens /metrics and /whoami', tokenKind)),
+    metricsToken: optionalKey(scalar('The token that Prometheus sends: it opens only /metrics and /whoami', tokenKind)),
     tokens: tokens.prefault([]),
     tls: annotate(optionalKey(tls), { restart: true }),
-    insecure: boolean('Whether an address that other machines reach may do without TLS').prefault(false),
+    insecure: boolean('true: allows an address that other machines reach without TLS').prefault(false),
   },
   { sensitive: true },
 )

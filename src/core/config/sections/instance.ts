@@ -17,7 +17,7 @@ const labelKind = patternKind(
 export const instanceColors = ['gray', 'red', 'orange', 'brown', 'teal', 'blue', 'purple', 'pink'] as const
 
 export const instanceSchema = map('Which gateway this is, for operators of several', {
-  name: optionalKey(scalar('What this gateway is called on the page of the admin listener', labelKind)),
-  environment: optionalKey(scalar('What it belongs to: production, staging', labelKind)),
+  name: optionalKey(scalar('The name of this gateway on the page of the admin listener', labelKind)),
+  environment: optionalKey(scalar('The environment of this gateway, such as production or staging', labelKind)),
   color: choice('The color of the head of that page', instanceColors).prefault('gray'),
 })

@@ -28,7 +28,7 @@ const via = scalar<string>(
   },
 )
 
-const publicUrl = scalar<string>('{base_url} as clients write it, by whatever name they know the gateway', {
+const publicUrl = scalar<string>('The {base_url} that clients use', {
   expected: 'a URL such as https://gateway.example or https://gateway.example/lender',
   parse: (value, fromVariable) => {
     if (value === 'sandbox') return new InvalidScalar('not a URL')
@@ -54,22 +54,22 @@ const certificatePair = z.strictObject({
 })
 
 export const listenTlsSchema = map(
-  'Serve HTTPS. What it holds is renewed live; on or off needs a restart',
+  'Serves HTTPS. Certificates are renewed without a restart; turning it on or off needs one',
   {
     certificates: list(
-      'What is shown to whom asks for one of its names; the first one to everybody else',
+      'Chosen by the name that the client asks for (SNI); the first certificate is for all other clients',
       certificatePair,
       { min: 1, max: maxPemTexts, sensitive: true },
     ),
-    minVersion: choice('The oldest version of TLS that is spoken', ['TLSv1.2', 'TLSv1.3']).prefault('TLSv1.2'),
+    minVersion: choice('The oldest accepted version of TLS', ['TLSv1.2', 'TLSv1.3']).prefault('TLSv1.2'),
     clientCertificates: choice('Whether clients may, or must, show a certificate', [
       'none',
       'optional',
       'required',
     ]).prefault('none'),
-    clientCa: optionalKey(certificate('Whom to trust to sign certificates of clients; file:PATH for a file')),
+    clientCa: optionalKey(certificate('The authorities that issue client certificates; file:PATH for a file')),
     clientCrl: list(
-      'Revoked certificates of clients; with one, every authority in clientCa needs one',
+      'Lists of revoked client certificates; if there is a list, every authority in clientCa needs one',
       revocationList('A list of revoked certificates; file:PATH for a file'),
       { max: maxPemTexts, sensitive: true },
     ).prefault([]),
@@ -87,7 +87,7 @@ export const listenSchema = map(
     host: annotate(hostOrAddress('The address to listen on').prefault('127.0.0.1'), { restart: true }),
     port: annotate(integer('The port to listen on; 0: any free one', portRange).prefault(8080), { restart: true }),
     basePath: basePath('The path of {base_url}, in front of all nine operations').prefault(''),
-    trustedProxies: list('Proxies whose forwarded fields are believed', cidrOrAddress('An IP address or a CIDR'), {
+    trustedProxies: list('Proxies whose forwarded fields are trusted', cidrOrAddress('An IP address or a CIDR'), {
       max: 1000,
     }).prefault([]),
     forwarded: choice('Which fields of trustedProxies say who the client is: X-Forwarded-*, Forwarded, or either', [
@@ -100,7 +100,7 @@ export const listenSchema = map(
       ['drop', 'forward'],
     ).prefault('drop'),
     hosts: list(
-      'Names that clients may ask for as Host; none stated: any',
+      'Names that clients may send as Host; without the key: any name',
       hostHeader('A host name, with or without a port'),
       { max: 1000 },
     ).prefault([]),
@@ -109,7 +109,7 @@ export const listenSchema = map(
     maxTarget: size('Longest request target', { min: 64, max: 64 * 1024 }).prefault('8KiB'),
     maxHeaders: size('Most bytes of request header fields', { min: 1024, max: 1024 ** 2 }).prefault('32KiB'),
     maxHeaderFields: integer('Most request header fields', upTo(10_000)).prefault(100),
-    getContent: choice('What becomes of a GET with content; forward: no request follows it on its connection', [
+    getContent: choice('How a GET with content is handled; forward closes the upstream connection afterwards', [
       'reject',
       'forward',
     ]).prefault('reject'),

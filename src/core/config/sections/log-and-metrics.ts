@@ -10,7 +10,7 @@ const logFormats = ['pino', 'ecs', 'otel'] as const
 
 export const logSchema = map('The log, on standard output', {
   level: choice('The least severe level that is written', logLevels).prefault('info'),
-  access: boolean('Whether each exchange leaves a line').prefault(true),
+  access: boolean('Whether each exchange is logged in a line').prefault(true),
   format: annotate(
     choice('How lines are written: as pino does, by ECS 8, or by the data model of OpenTelemetry', logFormats).prefault(
       'pino',
@@ -24,7 +24,7 @@ export const logSchema = map('The log, on standard output', {
 })
 
 const metricsOptions = map('What is counted', {
-  clients: boolean('Whether requests are counted for each client of the file as well').prefault(false),
+  clients: boolean('Whether requests are also counted for each client of the file').prefault(false),
 })
 
 const metricsSwitch = scalar<boolean>('Whether exchanges are counted', {
@@ -40,4 +40,4 @@ const metricsSwitch = scalar<boolean>('Whether exchanges are counted', {
 export const metricsSchema = z
   .union([metricsSwitch, metricsOptions])
   .transform((given) => (given === true ? metricsOptions.parse({}) : given === false ? null : given))
-  .meta({ description: 'What is counted of exchanges, for /metrics and the page of the admin listener' })
+  .meta({ description: 'Counts of exchanges, for /metrics and the page of the admin listener' })

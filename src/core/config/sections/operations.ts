@@ -16,5 +16,5 @@ export const operationsSchema = (getShape: OperationShape, postShape: OperationS
   const getOperation = shapeOf(getShape).meta({ id: 'GetOperation' })
   const postOperation = shapeOf(postShape).meta({ id: 'PostOperation' })
   const operations = byOperation(({ method }) => (method === 'GET' ? getOperation : postOperation).optional())
-  return map('What differs for single operations', operations)
+  return map('Settings of single operations, in place of those above', operations)
 }

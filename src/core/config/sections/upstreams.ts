@@ -17,7 +17,7 @@ const weighted = z
   .strictObject({
     url: endpointUrlSchema,
     weight: integer('The share of traffic, relative to the other endpoints', { min: 0, max: 10_000 }).prefault(100),
-    drain: boolean('true: it takes no new work').prefault(false),
+    drain: boolean('true: the endpoint gets no new requests').prefault(false),
   })
   .transform(
     ({ url: { origin, pathPrefix }, weight, drain }): ParsedEndpoint => ({ origin, pathPrefix, weight, drain }),
@@ -89,7 +89,7 @@ export const upstreamsSchema = (defaults: z.ZodObject, keys: readonly UpstreamKe
     },
   )
   return map(
-    'What stands behind each purpose group; all eight are required',
+    'The upstream of each purpose group; all eight are required',
     byGroup(() => upstream),
   )
 }
