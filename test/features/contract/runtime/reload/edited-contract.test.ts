@@ -48,7 +48,9 @@ test('an edit of a file that the contract refers to is named until it is read, w
   expect(told(rejected)).toContain(
     `an edit of ${part} was rejected, and the running configuration stays in effect: ${part}:1:`,
   )
-  expect(told(back)).toContain(`an edit of ${part} was rolled back; apply it again with: lender-gateway reload`)
+  expect(told(back)).toContain(
+    `an edit of ${part} was rolled back, and a restart applies it; apply it now with: lender-gateway reload`,
+  )
   expect(applied).toMatchObject({ result: 'applied', changes: [{ path: 'contract.file' }] })
   expect([kept, unmatched]).toEqual([200, 400])
 })
