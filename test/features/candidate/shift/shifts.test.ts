@@ -133,7 +133,7 @@ describe('the share by and by', () => {
     ['steps wait for more days than a timer holds', stepped(40 * day), [39 * day, day], [0, 0, 0.01]],
     ['steps never go below the share of the file', stepped(null, 0.1), [31], [0.1, 0.25]],
     [
-      'steps continue with the time that a pause left',
+      'steps continue with the time before a pause',
       stepped(),
       [10, pause(), 600, resume, 5 - almost, almost],
       [...first, 0.05],
@@ -146,7 +146,7 @@ describe('the share by and by', () => {
       [0.05, 0.25, 0.25, 0.05],
     ],
     ['an override replaces another, and its time', plan(), [to(0.25, 10), to(0.1, 60), 59], [0.05, 0.25, 0.1, 0.1]],
-    ['the steps continue from the share of an ended override', stepped(), [to(0.3, 60), 60, 15], [0.01, 0.3, 0.3, 1]],
+    ['steps continue from an ended override', stepped(), [to(0.3, 60), 60, 15], [0.01, 0.3, 0.3, 1]],
     [
       'after an override below the reached step, that step restarts',
       stepped(),
@@ -155,13 +155,8 @@ describe('the share by and by', () => {
     ],
     ['an override does not delay startedAt', stepped(10), [to(0.001, 20), 20], [0, 0.001, 0.01]],
     ['an abort has no end', plan(), [abort, day], [0.05, 0, 0]],
-    [
-      'a takeback takes precedence over the steps and an override',
-      stepped(),
-      [to(0.5, 60), takeBack, 600],
-      [0.01, 0.5, 0, 0],
-    ],
-    ['a later override takes precedence over a takeback', stepped(), [takeBack, to(0.1, 60), 60], [0.01, 0, 0.1, 0]],
+    ['a takeback goes before steps and overrides', stepped(), [to(0.5, 60), takeBack, 600], [0.01, 0.5, 0, 0]],
+    ['a later override goes before a takeback', stepped(), [takeBack, to(0.1, 60), 60], [0.01, 0, 0.1, 0]],
     [
       'a second takeback ends the override after the first',
       plan(),
