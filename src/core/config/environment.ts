@@ -25,7 +25,7 @@ export function substituteVariables(document: Document, environment: Environment
   return issues
 }
 
-// At most 1,024 characters of default: many unclosed `${` would take quadratic time.
+// A default has at most 1,024 characters: matching many unclosed `${` would otherwise take quadratic time.
 const placeholder = /\$(\$\{)|\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]{0,1024}))?\}/g
 const onlyPlaceholder = /^\$\{[^}]*\}$/
 

@@ -2,9 +2,9 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
 /**
- * Keeps a request's objects out of V8's old generation, where each would keep its references alive: V8 allocates there
- * where earlier objects of a site seem to live long, as under load. Call it once all is loaded: V8 takes compiled code
- * only under the flags of its compilation.
+ * Keeps a request's objects out of V8's old generation, where each object would keep alive what it refers to. Under
+ * load, V8 would allocate them there, because earlier objects of the same site seemed to live long. Call this function
+ * when all modules are loaded: V8 accepts compiled code only under the flags of its compilation.
  */
 export const tuneHeap = (): void => setFlagsFromString('--no-allocation-site-pretenuring')
 

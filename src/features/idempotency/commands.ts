@@ -146,7 +146,7 @@ async function planLookup(
   return wrongOwner ?? { reference, shown: { operation, client, address, ...summarize(record) } }
 }
 
-/** Null: clients can be this owner. */
+/** Null: keys of the operation can belong to such an owner. */
 const rejectOwner = async ({ operation, owner }: KeyReference, config: Config): Promise<AdminError | null> => {
   const isAsked = authenticates(config.operations[operation])
   if ('client' in owner && isAsked) return argument.rejectUnknownClient(owner.client, config)

@@ -62,7 +62,7 @@ export const createRateLimiters = (role: LimiterRole, redisRegistry: RedisRegist
     },
     /** This process's share of a limit, rounded up: at least 1. */
     localShare: (limit: number): number => (role.kind === 'worker' ? Math.ceil(limit / role.workerCount) : limit),
-    /** For other processes. Null: the limit is not, or no longer, configured here. */
+    /** Counts requests that other processes got. Null: the limit is not configured here. */
     consumeAll(name: string, keys: readonly string[]): readonly ConsumeResult[] | null {
       const limiter = limiters.get(name)
       // The primary's limiters are in memory, and reply at once.
@@ -160,7 +160,7 @@ export const memoryLimiter = (limit: RateLimit, max: number = maxRateLimitKeys, 
 
   return {
     limit,
-    /** Of keys that had not drained; limiters may share the count. */
+    /** Evictions of keys whose buckets were not full again. Several limiters may share the count. */
     counts,
     size: () => buckets.size,
     consume(key: string): ConsumeResult {

@@ -15,7 +15,9 @@ Examples:
 
 const createOpenApiCommand = (): Command =>
   new Command('openapi')
-    .description('Print the OpenAPI 3.1 document of the nine, with errors, fields and authentication of the gateway.')
+    .description(
+      'Print the OpenAPI 3.1 document of the nine operations, with the errors, fields and authentication of the gateway.',
+    )
     .option('--config <FILE>', 'the configuration file', defaultConfigFile)
     .addOption(createFormatOption('yaml'))
     .addHelpText('after', openApiHelp)

@@ -76,7 +76,7 @@ const commandShape = asObject({
 
 const own = <S>(decode: Decoder<S>, derive: (inputs: OverviewInputs) => S) => derived(decode, derive)
 
-/** In the order in which they are decoded: an error names the first. */
+/** Members are decoded in this order, so an error names the first invalid one. */
 const ownMembers = {
   status: own(statusShape, ({ status }) => status),
   operations: own(asList(operationShape), (inputs) => allOperations.map((each) => toOperationView(each, inputs))),

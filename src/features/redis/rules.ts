@@ -20,7 +20,7 @@ const onePlace: RedisRule = (tree, path) => {
   }
   return more.map((key) => ({
     path: [...path, key],
-    message: 'Redis has two places here',
+    message: 'the address of Redis is stated twice',
     expected: `one of ${redisPlaces.join(', ')}`,
     found: `${key}, and ${first}`,
     hint: `remove ${key} or ${first}`,
@@ -56,7 +56,7 @@ const tlsOfUrls: RedisRule = (tree, path) => {
       message: 'some nodes with TLS, and some without',
       expected: 'rediss:// for all nodes, or redis:// for all',
       found: 'both',
-      hint: 'the nodes that these name are reached in the same way',
+      hint: 'the gateway connects to the nodes of a cluster as these URLs say',
     }
   return (
     isStated(tree, path, 'tls') && {

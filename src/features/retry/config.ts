@@ -111,14 +111,14 @@ const backoffOrder: PolicyRule = ({ enabledAt, read }) => {
         message,
         expected: `at most ${formatDuration(max.value)}, which is retry.backoff.max`,
         found: formatDuration(base.value),
-        hint: 'shorten it, or raise retry.backoff.max',
+        hint: 'lower retry.backoff.base, or raise retry.backoff.max',
       }
     : {
         path: max.path,
         message,
         expected: `at least ${formatDuration(base.value)}, which is retry.backoff.base`,
         found: formatDuration(max.value),
-        hint: 'lengthen it, or lower retry.backoff.base',
+        hint: 'raise retry.backoff.max, or lower retry.backoff.base',
       }
 }
 

@@ -206,7 +206,7 @@ export const openOtlpTransport = (
   }
 }
 
-/** A status or Node's error code, never a word of the collector. */
+/** A status or Node's error code, never text that the collector sent. */
 const toLossReason = (error: unknown): string => {
   const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined
   if (typeof code === 'number') return `status ${code}`

@@ -20,7 +20,7 @@ export const unreachableError = (target: AdminTarget, error: NodeJS.ErrnoExcepti
   return cliError(`${failure}${foundIn}${fallbackNote}: ${remedy}`)
 }
 
-const logHint = 'its log says where, in the line "admin listening"'
+const logHint = 'the log of the gateway has the port, in the line "admin listening"'
 
 const describeFailure = (target: AdminTarget, code: string, message: string): readonly [string, remedy: string] => {
   const url = targetUrl(target)

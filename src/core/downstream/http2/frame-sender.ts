@@ -243,7 +243,7 @@ export class FrameSender {
     this.#isBlocked = !this.#socket.write(claimMemory(write.memory, bytes), this.#onWritten)
   }
 
-  /** False: the socket has closed, and called each write back. */
+  /** False: the socket has closed, and the callback of every write was called. */
   readonly #onWritten = (error?: Error | null): boolean => {
     const wasHeld = this.#isHeld
     const written = this.#untaken.shift()

@@ -99,7 +99,7 @@ export const allFailureKinds = Object.keys(failureTable) as readonly FailureKind
 export const mayBeUpstreamFault = (kind: FailureKind): boolean =>
   failureTable[kind].fault === 'upstream' || kind === 'deadline-exceeded'
 
-/** As in the IANA registry: Node has older names for some. */
+/** The reason phrase of the IANA registry: Node has older phrases for some status codes. */
 export const reasonPhrase = (status: number): string => phrases[status] ?? STATUS_CODES[status] ?? 'Error'
 
 const phrases: Readonly<Record<number, string>> = { 413: 'Content Too Large', 422: 'Unprocessable Content' }

@@ -73,7 +73,7 @@ class OperationMetrics {
   readonly #firstByte = new Histogram()
   readonly #upstream = new Histogram()
   readonly #outcomes = new Map<string, number>()
-  /** By the side of the client, then by status class; null: no request had a side. */
+  /** Responses by the client's side (primary or candidate), then by status class. Null: the group has no candidate. */
   #sides: Record<Side, number[]> | null = null
   #storedErrors = 0
   #fallbacks = 0

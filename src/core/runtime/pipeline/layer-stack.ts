@@ -37,8 +37,8 @@ export const layerPlaces = [
   // Below layers that replace a response: a change in the upstream invalidates stored responses even if the client gets
   // another response.
   'cache-invalidation',
-  // Below layers that reject messages, to learn only from messages that reach or leave the upstream. Below the cache,
-  // so that a stored response is learned once. Above retries, which end in one response.
+  // Learning stands below layers that reject messages, so that it sees only what reaches or leaves the upstream; below
+  // the cache, so that it learns from a stored response once; above retries, which end in one response.
   'contract-learning',
   // Above retries, so that a retry makes no second copy. Below layers that keep a request from the upstream or replace
   // its response. `shadow-marker` is always there, because a client must not send the marker.

@@ -157,7 +157,7 @@ export class ResponseParser {
       } else if (fieldNameEquals(name, 'transfer-encoding')) {
         // RFC 9112 §7: a body in another coding would be forwarded encoded. §6.1: HTTP/1.0 has none.
         if (isChunked || minorVersion === 0 || value.toLowerCase() !== 'chunked')
-          throw new MalformedResponseError('response-coding', 'a transfer coding other than chunked, once')
+          throw new MalformedResponseError('response-coding', 'a Transfer-Encoding other than one chunked')
         isChunked = true
       } else if (fieldNameEquals(name, 'keep-alive')) {
         if (status >= 200) this.keepAliveMs = readKeepAliveTimeout(value) ?? this.keepAliveMs

@@ -104,7 +104,7 @@ const isSameTarget = (htu: unknown, wanted: string): boolean => {
   return claimed.origin === ours.origin && claimed.pathname === ours.pathname
 }
 
-// A member of a 4096-bit key in base64url; checking a larger key costs the gateway more than the client.
+// The length of a member of a 4096-bit key in base64url. Checking a larger key costs the gateway more than the client.
 const maxMemberLength = 690
 const maxExponent = 8
 

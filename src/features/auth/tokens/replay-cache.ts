@@ -43,7 +43,7 @@ export const createReplayCaches = (role: SharingRole<FirstUseQuery, FirstUseResu
         },
       }
     },
-    /** For other processes. Null: this process remembers no keys. */
+    /** Records proofs that other processes got. Null: this process remembers no keys. */
     recordAll(uses: readonly FirstUseQuery[]): readonly FirstUseResult[] | null {
       const window = caches.get(name)?.window ?? null
       return window && uses.map((use) => window.record(...use))

@@ -83,7 +83,7 @@ type CheckSenderConstraint = (
   client: string,
 ) => void | Promise<void>
 
-/** `key`: thumbprint of the required key. The proof takes room of `client`. */
+/** `key`: thumbprint of the required key. The stored proof counts toward the share of `client`. */
 export type CheckDpopProof = (exchange: Exchange, token: string, key: string, client: string) => Promise<void>
 
 /**

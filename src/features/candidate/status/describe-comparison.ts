@@ -88,7 +88,7 @@ export const comparisonShape = asObject({
   shadow: shadowField.decode,
   operations: asList(comparedOperationShape),
   rows: asList(differenceShape),
-  /** The number of rows; the page shows only the worst. */
+  /** How many kinds of difference there are; the page shows the most frequent ones. */
   ways: asNumber,
   /** How often responses differed beyond the listed rows. */
   others: asNumber,

@@ -62,7 +62,8 @@ export const createFindings = (main: string) => {
     settle(isUsed: (node: NodePlace) => boolean): void {
       for (const [node, problem] of open.splice(0))
         if (isUsed(node)) problems.add(problem)
-        else warnings.add({ ...problem, message: `${problem.message} (none of the nine refers to this)` })
+        else
+          warnings.add({ ...problem, message: `${problem.message} (no operation refers to this part of the document)` })
     },
   }
 }

@@ -81,7 +81,8 @@ export interface IdempotencyStore {
 
 /**
  * `free`: certainly not processed. `abandoned`: continues without its client. `unkept`: processed before, response not
- * stored. `rejected`: the key was not stored. `unprotected`: also not stored, but forwarded.
+ * stored. `rejected`: the key could not be stored, so the request was rejected. `unprotected`: the key could not be
+ * stored, and the request was forwarded.
  */
 export const zeroIdempotencyOutcomes = {
   processed: 0,

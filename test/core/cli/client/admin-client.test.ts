@@ -127,7 +127,7 @@ describe('a gateway that is not there', () => {
 
     expect(await failureOf(adminTarget(port, { file: 'gateway.yaml' }))).toBe(
       `nothing listens at http://127.0.0.1:${port}, where admin in gateway.yaml has it: is the gateway running? ` +
-        '--config FILE or --admin URL asks another one; its log says where, in the line "admin listening"',
+        '--config FILE or --admin URL asks another one; the log of the gateway has the port, in the line "admin listening"',
     )
   })
 
@@ -135,7 +135,7 @@ describe('a gateway that is not there', () => {
     const connections = countConnections()
 
     expect(await failureOf(adminTarget(0, { tls, file: 'gateway.yaml', token: known }))).toBe(
-      'admin.port in gateway.yaml is 0, so the system chose one: give --admin URL; its log says where, in the line "admin listening"',
+      'admin.port in gateway.yaml is 0, so the system chose one: give --admin URL; the log of the gateway has the port, in the line "admin listening"',
     )
     expect(connections()).toBe(0)
   })

@@ -102,7 +102,7 @@ describe.skipIf(missing)('TLS on the public listener', () => {
     expect(await line(({ msg }) => msg === 'configuration warning')).toMatchObject({
       path: 'listen.tls.certificates[0].certificate',
       message: expect.stringContaining('HAS EXPIRED'),
-      found: 'one until 2021-01-01T00:00:00.000Z',
+      found: 'a certificate valid until 2021-01-01T00:00:00.000Z',
     })
   })
 

@@ -173,7 +173,8 @@ describe('sizes', () => {
   })
 })
 
-const isAside = ({ message }: { readonly message: string }) => message.endsWith('(none of the nine refers to this)')
+const isAside = ({ message }: { readonly message: string }) =>
+  message.endsWith('(no operation refers to this part of the document)')
 
 test('a mistake in a component that none of the nine refers to is a warning', () => {
   const schemas = {

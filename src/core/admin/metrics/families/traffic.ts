@@ -93,7 +93,7 @@ export const requestCounts: MetricDefinitions = {
 
 export const trafficMetrics: MetricDefinitions = {
   operation_serving: seriesFor(['operation'], servingStates).gauge(
-    'Whether the operation is in service (1), or out by the file or a command (0).',
+    '1 if the operation is in service, 0 if the file or a command has taken it out of service.',
   ),
   tls_handshakes_total: handshakes.counter(
     'Completed TLS handshakes of clients, resumed ones included; with listen.tls only.',

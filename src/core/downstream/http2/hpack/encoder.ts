@@ -128,7 +128,7 @@ export class HpackEncoder {
   }
 }
 
-// For the length of a string, and the index or length of a name.
+// Two integers of HPACK: the length of the value, and the index or the length of the name.
 const maxIntegerBytes = 8
 
 export const maxBlockBytes = (fields: HeaderFields): number =>

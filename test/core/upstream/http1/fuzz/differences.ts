@@ -34,7 +34,7 @@ export const stricter: readonly (readonly [what: string, says: string, example: 
   ['two CRs behind it (RFC 9112 §2.2)', 'byte 0x0d in a line end of the head', `HTTP/1.1 200 OK\r\r${ok}`],
   [
     'another coding, several, or one in HTTP/1.0 (RFC 9112 §6.1, §7: it would stay in the body)',
-    'a transfer coding other than chunked, once',
+    'a Transfer-Encoding other than one chunked',
     `${chunked.replace('chunked', 'gzip, chunked')}0\r\n\r\n`,
   ],
   [
