@@ -39,7 +39,7 @@ describe('while it streams', () => {
     expect(stage.sent).toHaveLength(1)
   })
 
-  test('a body that the upstream breaks off is errors off for all, and not stored', async () => {
+  test('a body that the upstream breaks off is broken off for every client, and not stored', async () => {
     const { body, clients, stage } = await openStreaming([false, false])
     body.fail(new GatewayError('truncated'))
 

@@ -1,4 +1,4 @@
-/** Orders about a candidate at a gateway that runs: what it replies, what the log says, and what a reload leaves. */
+/** Commands about a candidate at a running gateway: its response, what the log says, and what a reload leaves. */
 
 import { afterEach, describe, expect, test } from 'vitest'
 import type { StatusReport } from '../../../../src/core/runtime/status/status-part.ts'
