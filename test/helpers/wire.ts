@@ -72,6 +72,9 @@ export const renderHead = (request: WireRequest): string => {
   return `${lines.join('\r\n')}\r\n\r\n`
 }
 
+/** Renders a GET of the request line and Host alone: the connection stays open after it. */
+export const bareGet = (target = '/market/insights'): string => `GET ${target} HTTP/1.1\r\nHost: a\r\n\r\n`
+
 /** Frames a body as chunks. */
 export function* chunked(body: Buffer, chunkBytes: number, trailers = ''): Generator<Buffer> {
   for (let at = 0; at < body.length; at += chunkBytes) {

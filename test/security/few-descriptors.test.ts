@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { isWholeResponse, parseStatus, type RawClient, rawClient } from '../helpers/raw-client.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
+import { bareGet } from '../helpers/wire.ts'
 import { serveWithFewFiles } from './few-descriptors.ts'
 
 // The attack: connections cost a client nothing, and each takes a descriptor of the process. Without a free one, no
@@ -17,7 +18,7 @@ test.skipIf(process.platform !== 'linux')(
       for (const client of clients) client.close()
     })
     const [first] = clients
-    first?.send('GET /market/insights HTTP/1.1\r\nHost: a\r\n\r\n')
+    first?.send(bareGet())
     const status = parseStatus((await first?.until(isWholeResponse)) ?? '')
     const ready = await fetch(`http://127.0.0.1:${admin}/ready`)
 

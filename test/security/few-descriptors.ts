@@ -6,6 +6,7 @@ import { configText, type Settings } from '../helpers/gateway.ts'
 import { rawClient } from '../helpers/raw-client.ts'
 import { serve } from '../helpers/serve-process.ts'
 import { rawUpstream } from '../helpers/upstream.ts'
+import { bareGet } from '../helpers/wire.ts'
 
 /** Serves in a process, and its workers, with 200 descriptors each. */
 export const serveWithFewFiles = async (settings: Settings) => {
@@ -24,7 +25,7 @@ export const takeAllConnections = async (processes: number, settings: Settings =
   const upstream = await rawUpstream(() => {})
   const { gateway, port, admin } = await serveWithFewFiles({ upstream: upstream.url, ...settings })
   const paths = ['/market/insights', '/leads/pipeline', '/compliance/audit-trail', '/market/insights']
-  const requests = paths.map((path) => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`).join('')
+  const requests = paths.map((path) => bareGet(path)).join('')
 
   for (let n = 0; n < 60 * processes; n++) {
     const client = await rawClient(port)

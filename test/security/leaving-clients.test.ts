@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { bootGateway } from '../helpers/gateway.ts'
 import { rawClient } from '../helpers/raw-client.ts'
 import { httpUpstream, onRequest, rawUpstream } from '../helpers/upstream.ts'
-import { call, eventually } from '../helpers/wire.ts'
+import { bareGet, call, eventually } from '../helpers/wire.ts'
 
 // The attack: behind CONNECT a connection carries no HTTP, and a server that lets go of it does not notice its close. A
 // client that left then would leave its earlier calls running, each with its upstream connection.
@@ -21,7 +21,7 @@ test.each(['destroy', 'resetAndDestroy'] as const)(
     })
     const { port, line } = await bootGateway({ upstream: upstream.url, defaults: { maxConnections: 6 } })
     const client = await rawClient(port)
-    const get = (query: string): string => `GET /market/insights?${query} HTTP/1.1\r\nHost: a\r\n\r\n`
+    const get = (query: string): string => bareGet(`/market/insights?${query}`)
 
     client.send(`${get('stall')}${get('large')}CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n`)
     await eventually(() => upstream.connections() === 2)
@@ -44,7 +44,7 @@ const sendAndReset = (port: number, bytes: Buffer): void => {
 }
 
 test.each([
-  ['a request', Buffer.from('GET /market/insights HTTP/1.1\r\nHost: a\r\n\r\n')],
+  ['a request', Buffer.from(bareGet())],
   ['a PROXY protocol header that is not taken', Buffer.from('0d0a0d0a000d0a515549540a20000000', 'hex')],
 ])(
   '%s on a connection that is reset before it is accepted is not served, nor stands as one of no address',

@@ -3,12 +3,11 @@ import { bootGateway } from '../helpers/gateway.ts'
 import { rawClient } from '../helpers/raw-client.ts'
 import { closesConnection, parseResponses } from '../helpers/raw-response.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
-import { eventually } from '../helpers/wire.ts'
+import { bareGet, eventually } from '../helpers/wire.ts'
 
 // The attack: requests are short, and need not wait for responses. A hundred thousand requests on one connection,
 // behind a slow one, cost six hundred megabytes and a second. And a hundred that are forwarded at once are nearly half
 // of the places at an endpoint.
-const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`
 const pathsOf = (length: number): string[] => Array.from({ length }, (_, i) => `/market/insights?${i}`)
 
 /** A client of a gateway whose upstream responds with the URL of a request on release, or at once. */
@@ -27,7 +26,7 @@ test('of a flood of requests on one connection four are under way at once, and a
   const paths = pathsOf(400)
   let most = 0
 
-  client.send(paths.map(get).join(''))
+  client.send(paths.map(bareGet).join(''))
   await eventually(() => held.length === 4)
   // The newest first, so that a response waits for those before it.
   while (upstream.begun() < paths.length) {
@@ -48,7 +47,7 @@ test('a client that ends its side behind held-back requests gets all its respons
   const { client } = await open(false)
   const paths = pathsOf(20)
 
-  client.socket.end(paths.map(get).join(''))
+  client.socket.end(paths.map(bareGet).join(''))
   const { received, how } = await client.ended()
 
   const { responses } = parseResponses(received, new Array(paths.length).fill('GET'))
@@ -59,9 +58,9 @@ test('a client that ends its side behind held-back requests gets all its respons
 test('a flood behind the last response of a connection does not harm that response', async () => {
   const { upstream, client } = await open(false)
 
-  client.send(`${get('/market/insights')}POST /none HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n`)
+  client.send(`${bareGet('/market/insights')}POST /none HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n`)
   await eventually(() => upstream.begun() === 1)
-  client.send(`0\r\n\r\n${get('/leads/pipeline').repeat(5000)}`)
+  client.send(`0\r\n\r\n${bareGet('/leads/pipeline').repeat(5000)}`)
   const { received } = await client.ended()
 
   const { responses, rest } = parseResponses(received, ['GET', 'POST'])

@@ -3,12 +3,12 @@ import { afterEach, expect, onTestFinished, test, vi } from 'vitest'
 import { bootGateway } from '../helpers/gateway.ts'
 import { isWholeResponse, parseStatus, type RawClient, rawClient } from '../helpers/raw-client.ts'
 import { httpUpstream, onRequest, rawUpstream } from '../helpers/upstream.ts'
-import { dial, eventually, renderHead } from '../helpers/wire.ts'
+import { bareGet, dial, eventually, renderHead } from '../helpers/wire.ts'
 
 afterEach(() => void vi.useRealTimers())
 const useFakeTimers = () => vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
 
-const get = (query: string): string => `GET /market/insights?${query} HTTP/1.1\r\nHost: a\r\n\r\n`
+const get = (query: string): string => bareGet(`/market/insights?${query}`)
 const post = (...framing: readonly string[]): string =>
   renderHead({ method: 'POST', target: '/risk/asset-valuation', fields: [...framing, 'Connection', 'keep-alive'] })
 

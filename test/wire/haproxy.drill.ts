@@ -14,6 +14,7 @@ import { needProgram } from '../helpers/program.ts'
 import { isWholeResponse, parseStatus, rawClient } from '../helpers/raw-client.ts'
 import { type ServeProcess, serve, waitForListening } from '../helpers/serve-process.ts'
 import { httpUpstream, onRequest, rawUpstream } from '../helpers/upstream.ts'
+import { bareGet } from '../helpers/wire.ts'
 
 const haproxy = await needProgram('haproxy')
 
@@ -282,7 +283,7 @@ describe.skipIf(haproxy.missing)('by the lines of the Compose example, a POST in
 
   test('a POST in flight that is a later request gets no byte: HAProxy closes the connection', async () => {
     const client = await boot()
-    client.send('GET /market/insights HTTP/1.1\r\nHost: a\r\n\r\n')
+    client.send(bareGet())
     await client.until((text) => text.endsWith('ok'))
 
     client.send(post)

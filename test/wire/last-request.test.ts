@@ -4,13 +4,11 @@ import { bootGateway, openGateway } from '../helpers/gateway.ts'
 import { isWholeResponse, rawClient } from '../helpers/raw-client.ts'
 import { closesConnection, parseResponses } from '../helpers/raw-response.ts'
 import { httpUpstream } from '../helpers/upstream.ts'
-import { eventually } from '../helpers/wire.ts'
-
-const get = (path = '/market/insights'): string => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`
+import { bareGet, eventually } from '../helpers/wire.ts'
 
 test.each([
-  ['a response', get()],
-  ['a rejection', get('/none')],
+  ['a response', bareGet()],
+  ['a rejection', bareGet('/none')],
 ])(
   'the last request that a connection may carry is announced with %s, and none behind it is served',
   async (_, last) => {
@@ -18,7 +16,7 @@ test.each([
     const { port } = await bootGateway({ upstream: upstream.url, listen: { maxRequestsPerConnection: 3 } })
     const client = await rawClient(port)
 
-    client.send(get() + get() + last + get('/leads/pipeline').repeat(3))
+    client.send(bareGet() + bareGet() + last + bareGet('/leads/pipeline').repeat(3))
     const { received, how } = await client.ended()
 
     const { responses, rest } = parseResponses(received, ['GET', 'GET', 'GET'])
@@ -46,12 +44,12 @@ test('a last response arrives whole, though its client sends more once the syste
   const socket = connect({ port, host: '127.0.0.1' }).pause()
   let received = 0
 
-  socket.write(get())
+  socket.write(bareGet())
   await eventually(() => {
     received += socket.read()?.length ?? 0
     return lines.some(({ msg }) => msg === 'exchange')
   })
-  socket.write(get())
+  socket.write(bareGet())
   for await (const chunk of socket) received += chunk.length
 
   expect(received).toBeGreaterThan(3_000_000)
@@ -76,12 +74,12 @@ test('while the gateway stops, the next request of a client that pipelines is it
   const upstream = await httpUpstream((_request, response) => void held.push(() => response.end()))
   const { port, gateway } = await openGateway({ upstream: upstream.url, shutdown: { wait: '0s', deadline: '10m' } })
   const client = await rawClient(port)
-  client.send(get())
+  client.send(bareGet())
   await expect.poll(() => held.length).toBe(1)
 
   const closed = gateway.close()
   await expect.poll(() => isRefused(port)).toBe(true)
-  client.send(get() + get('/leads/pipeline'))
+  client.send(bareGet() + bareGet('/leads/pipeline'))
   await expect.poll(() => held.length).toBe(2)
   for (const respond of held) respond()
   const { received, how } = await client.ended()

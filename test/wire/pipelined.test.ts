@@ -8,9 +8,9 @@ import { type LogLine, logInMemory, testConfig } from '../helpers/gateway.ts'
 import { serveHttp1 } from '../helpers/http1-server.ts'
 import { listen } from '../helpers/listen.ts'
 import { rawClient } from '../helpers/raw-client.ts'
-import { call, eventually } from '../helpers/wire.ts'
+import { bareGet, call, eventually } from '../helpers/wire.ts'
 
-const get = 'GET /market/insights HTTP/1.1\r\nHost: a\r\n\r\n'
+const get = bareGet()
 const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
 
 /** Connects a client that may end its side and read on. */

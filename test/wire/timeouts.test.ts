@@ -6,9 +6,10 @@ import { bootGateway } from '../helpers/gateway.ts'
 import { openFullBacklog } from '../helpers/misbehaving-upstream.ts'
 import { isWholeResponse, parseStatus, rawClient } from '../helpers/raw-client.ts'
 import { httpUpstream, openRawUpstream, rawUpstream } from '../helpers/upstream.ts'
+import { bareGet } from '../helpers/wire.ts'
 
 const none = { connect: 'none', headers: 'none', body: 'none' }
-const get = 'GET /market/insights HTTP/1.1\r\nHost: gateway\r\n\r\n'
+const get = bareGet()
 
 const stopClock = (): void => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
 afterEach(() => void vi.useRealTimers())
@@ -154,7 +155,7 @@ describe('a limit is for the side that is waited for', () => {
 
       client.send(`POST /inventory/sync HTTP/1.1\r\nHost: gateway\r\n${framing}`)
       for (const byte of body) {
-        await ask(port, 'GET /none HTTP/1.1\r\nHost: gateway\r\n\r\n') // what was sent before has come by then
+        await ask(port, bareGet('/none')) // what was sent before has come by then
         vi.advanceTimersByTime(900)
         client.send(byte)
       }

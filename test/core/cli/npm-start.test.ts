@@ -8,6 +8,7 @@ import { exchangeRaw } from '../../helpers/raw-client.ts'
 import { npmStart, waitForListening } from '../../helpers/serve-process.ts'
 import { drill, test } from '../../helpers/speed.ts'
 import { httpUpstream } from '../../helpers/upstream.ts'
+import { bareGet } from '../../helpers/wire.ts'
 import { validConfig } from '../config/helper.ts'
 
 const npm = await needProgram('npm')
@@ -34,7 +35,7 @@ drill.skipIf(npm.missing)('PORT and ADMIN_PORT set the ports of npm start, and S
   const port = await waitForListening(served)
   const { port: admin } = await served.line(({ msg }) => msg === 'admin listening')
   for (const each of [port, admin]) expect([8080, 9901]).not.toContain(each)
-  const running = exchangeRaw(port, 'GET /market/insights HTTP/1.1\r\nHost: gateway\r\n\r\n')
+  const running = exchangeRaw(port, bareGet())
   await expect.poll(() => upstream.begun()).toBe(1)
 
   served.signal('SIGTERM')

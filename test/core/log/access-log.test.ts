@@ -11,6 +11,7 @@ import { openBrokenGateway } from '../../helpers/broken-gateway.ts'
 import { bootGateway, type LogLine, openGateway, testConfig } from '../../helpers/gateway.ts'
 import { exchangeRaw, rawClient } from '../../helpers/raw-client.ts'
 import { httpUpstream, onRequest, rawUpstream } from '../../helpers/upstream.ts'
+import { bareGet } from '../../helpers/wire.ts'
 import { exchangeRecord } from './exchange-record.ts'
 
 const always = [
@@ -19,7 +20,7 @@ const always = [
 ]
 
 const isExchange = ({ msg }: LogLine): boolean => msg === 'exchange'
-const get = 'GET /market/insights HTTP/1.1\r\nHost: gateway\r\n\r\n'
+const get = bareGet()
 
 test('an exchange leaves one line, with exactly these fields', async () => {
   const upstream = await httpUpstream()
@@ -93,7 +94,7 @@ describe('a failure', () => {
     const { port, line } = await bootGateway()
 
     for (const [failure, status, bytes, more] of [
-      ['not-found', 404, 'GET /nowhere HTTP/1.1\r\nHost: gateway\r\n\r\n', {}],
+      ['not-found', 404, bareGet('/nowhere'), {}],
       ['method-not-allowed', 405, 'CONNECT gateway:443 HTTP/1.1\r\nHost: gateway:443\r\n\r\n', {}],
       ['bad-request', 400, 'nonsense\r\n\r\n', malformed],
     ] as const) {

@@ -6,6 +6,7 @@ import { sendPipelined } from '../../helpers/pipelined-client.ts'
 import { exchangeRaw, parseStatus, type RawClient, rawClient } from '../../helpers/raw-client.ts'
 import { drill, test } from '../../helpers/speed.ts'
 import { openHttpUpstream, type TestUpstream } from '../../helpers/upstream.ts'
+import { bareGet } from '../../helpers/wire.ts'
 import {
   isThere,
   kill,
@@ -14,7 +15,7 @@ import {
   type WorkerGateway,
 } from '../../helpers/worker-gateway.ts'
 
-const request = 'GET /market/insights HTTP/1.1\r\nHost: gateway\r\n\r\n'
+const request = bareGet()
 const probe = '/healthz'
 const intervalMs = 100
 

@@ -14,6 +14,7 @@ import { gatherText } from '../../helpers/gather-text.ts'
 import { needProgram } from '../../helpers/program.ts'
 import { exchangeRaw, parseStatus, rawClient } from '../../helpers/raw-client.ts'
 import { serve } from '../../helpers/serve-process.ts'
+import { bareGet } from '../../helpers/wire.ts'
 
 const main = fileURLToPath(new URL('../../../src/lender-gateway.js', import.meta.url))
 const bufferBytes = 64 * 1024
@@ -42,7 +43,7 @@ const openPipe = (): { writeEnd: number; read: () => Socket; text: () => string 
 const exchanges = async (port: number, count: number): Promise<number> => {
   const client = await rawClient(port)
   for (let n = 1; n <= count; n++) {
-    client.send('GET /nowhere HTTP/1.1\r\nHost: gateway\r\n\r\n')
+    client.send(bareGet('/nowhere'))
     await client.until((text) => text.split('"requestId"').length === n + 1 && text.endsWith('}'))
   }
   client.close()
@@ -143,7 +144,7 @@ test.skipIf(script.missing)('in a terminal the log is for people, those of worke
   }
 
   const [, port] = await shows(/listening.*?"?port"?:\s*(\d+)/s)
-  const response = await exchangeRaw(Number(port), 'GET /market/insights HTTP/1.1\r\nHost: gateway\r\n\r\n')
+  const response = await exchangeRaw(Number(port), bareGet())
   const [line] = await shows(/^.*exchange.*market\.insights.*$/m)
   const exit = once(terminal, 'exit')
   terminal.stdin.write('\x03')

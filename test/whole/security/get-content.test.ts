@@ -3,6 +3,7 @@ import { bootGateway } from '../../helpers/gateway.ts'
 import { bootHttp2, dialHttp2, missing, requestHttp2 } from '../../helpers/http2.ts'
 import { exchangeRaw, parseStatus } from '../../helpers/raw-client.ts'
 import { rawUpstream } from '../../helpers/upstream.ts'
+import { bareGet } from '../../helpers/wire.ts'
 
 // The attack: a client sends a GET whose content is another request. RFC 9110 §9.3.1 gives that content no meaning. A
 // back end that does not read it, and keeps the connection, takes it for the next request: it is served though it may
@@ -79,7 +80,7 @@ describe.each(attacks)('a GET whose content is a request, over %s,', (_, isHttp2
     const session = isHttp2 ? dialHttp2(port) : null
     const ask = async (target: string): Promise<string> => {
       if (session !== null) return String((await requestHttp2(session, { ':path': target })).body)
-      return (await exchangeRaw(port, `GET ${target} HTTP/1.1\r\nHost: a\r\n\r\n`)).split('\r\n\r\n')[1] ?? ''
+      return (await exchangeRaw(port, bareGet(target))).split('\r\n\r\n')[1] ?? ''
     }
     const statuses: number[] = []
 

@@ -3,6 +3,7 @@ import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { bootGateway, type LogLine } from '../../helpers/gateway.ts'
 import { bootLiveGateway, fetchAdmin } from '../../helpers/live-gateway.ts'
 import { isWholeResponse, rawClient } from '../../helpers/raw-client.ts'
+import { bareGet } from '../../helpers/wire.ts'
 
 // The attack: one client opens as many connections as the gateway takes from all clients, and keeps them.
 afterEach(() => void vi.useRealTimers())
@@ -19,7 +20,7 @@ const ask = (port: number, localAddress = '127.0.0.1'): Promise<Socket | null> =
       text += more
       if (isWholeResponse(text)) resolve(socket)
     })
-    socket.write('GET /market/insights HTTP/1.1\r\nHost: a\r\n\r\n')
+    socket.write(bareGet())
   })
 
 const isRejected = ({ msg }: LogLine): boolean => msg === 'connections rejected'

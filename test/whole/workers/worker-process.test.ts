@@ -8,6 +8,7 @@ import { type WorkerEvents, WorkerProcess } from '../../../src/features/workers/
 import { type Settings, testConfig } from '../../helpers/gateway.ts'
 import { isWholeResponse, parseStatus, type RawClient, rawClient } from '../../helpers/raw-client.ts'
 import { openHttpUpstream, type TestUpstream } from '../../helpers/upstream.ts'
+import { bareGet } from '../../helpers/wire.ts'
 
 let server: Server
 const accepted: Socket[] = []
@@ -165,7 +166,7 @@ describe('a worker that serves', () => {
 
   test('does not serve a connection behind a commit that fails in the state before', async () => {
     const { client, socket } = await connectClient()
-    client.send('GET /market/insights HTTP/1.1\r\nHost: a\r\n\r\n')
+    client.send(bareGet())
     process.kill(worker.pid ?? Number.NaN, 'SIGSTOP')
 
     const committed = worker.call('commit', { prepared: ++prepared, verdicts: [] }, 60_000)
@@ -179,7 +180,7 @@ describe('a worker that serves', () => {
   test('serves a connection behind a commit also when it is to end meanwhile', async () => {
     const { clients, committed } = await handOffDuringCommit(1)
     const [client] = clients as [RawClient]
-    client.send('GET /market/insights HTTP/1.1\r\nHost: a\r\n\r\n')
+    client.send(bareGet())
     worker.send({ type: 'close', deadlineMs: 60_000 })
     const { received } = await client.ended()
 

@@ -13,6 +13,7 @@ import { exchangeRaw, rawClient } from '../../../helpers/raw-client.ts'
 import { serve, waitForListening } from '../../../helpers/serve-process.ts'
 import { drill, part, test, testAndDrill } from '../../../helpers/speed.ts'
 import { httpUpstream } from '../../../helpers/upstream.ts'
+import { bareGet } from '../../../helpers/wire.ts'
 import { folderWith } from '../../config/helper.ts'
 import { runCommand } from '../scripted-admin.ts'
 
@@ -35,8 +36,6 @@ const start = async (settings: Settings, env: Readonly<Record<string, string>> =
   const port = await waitForListening(served)
   return { served, port, file }
 }
-
-const getInsights = (path = '/market/insights'): string => `GET ${path} HTTP/1.1\r\nHost: gateway\r\n\r\n`
 
 const ask = (port: number, path: string, agent?: Agent): Promise<IncomingMessage> =>
   new Promise((resolve, reject) => {
@@ -117,7 +116,7 @@ test('it prints the nine, reloads at SIGHUP, opens no inspector, and after SIGIN
   await served.line(({ msg, trigger }) => msg === 'configuration applied' && trigger === 'signal')
   served.signal('SIGUSR1')
   const path = '/lender/market/insights'
-  expect(await exchangeRaw(port, getInsights(path))).toMatch(/rerouted$/)
+  expect(await exchangeRaw(port, bareGet(path))).toMatch(/rerouted$/)
   expect(served.errors()).not.toMatch(/Debugger/i)
 
   disk.hang()
@@ -126,7 +125,7 @@ test('it prints the nine, reloads at SIGHUP, opens no inspector, and after SIGIN
   const agent = new Agent({ keepAlive: true })
   const before = [(await ask(admin, '/ready')).statusCode, (await ask(port, path, agent)).headers.connection]
   const [idle, client] = [await rawClient(port), await rawClient(port)]
-  client.send(getInsights(`${path}?held`))
+  client.send(bareGet(`${path}?held`))
   await upstream.received
   served.signal('SIGINT')
   await served.line(({ msg }) => msg === 'stopping')
@@ -161,7 +160,7 @@ test.each([
   const upstream = await heldUpstream()
   const { gateway, port } = await bootGateway({ upstream: upstream.url, shutdown: { wait: '0ms', deadline: '250ms' } })
   const client = await rawClient(port)
-  client.send(getInsights('/market/insights?held') + behind)
+  client.send(bareGet('/market/insights?held') + behind)
   await upstream.received
 
   await gateway.close()

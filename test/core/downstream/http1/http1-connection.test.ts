@@ -6,6 +6,7 @@ import type { Http1Response } from '../../../../src/core/downstream/http1/http1-
 import { createListenerConfigGetter } from '../../../../src/core/downstream/listener/listener-config.ts'
 import type { GatewayError } from '../../../../src/core/exchange/failures/errors.ts'
 import { testConfig } from '../../../helpers/gateway.ts'
+import { bareGet } from '../../../helpers/wire.ts'
 
 describe('connections', () => {
   beforeEach(() => {
@@ -56,7 +57,7 @@ describe('connections', () => {
     return { failures, socket, responses, receive, take }
   }
 
-  const get = 'GET /market/insights HTTP/1.1\r\nHost: a\r\n\r\n'
+  const get = bareGet()
 
   test('the timeout of a head runs while its client is read, and rests while responses wait for the client', async () => {
     const { receive, take, failures } = openConnection()

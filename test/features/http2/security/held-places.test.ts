@@ -7,11 +7,11 @@ import { bootHttp2, listenHttp2, missing } from '../../../helpers/http2.ts'
 import { drill, test } from '../../../helpers/speed.ts'
 import { tlsHandshake } from '../../../helpers/tls-client.ts'
 import { onRequest, rawUpstream } from '../../../helpers/upstream.ts'
-import { eventually } from '../../../helpers/wire.ts'
+import { bareGet, eventually } from '../../../helpers/wire.ts'
 
 // The attack: a group has 256 places at its endpoint. Each pipelined request, and each stream of HTTP/2, keeps a place
 // until its response is read. Three connections that read nothing once held all places of a group.
-const request = (query: string): string => `GET /market/insights?${query} HTTP/1.1\r\nHost: a\r\n\r\n`
+const request = (query: string): string => bareGet(`/market/insights?${query}`)
 const other = '127.0.0.9'
 
 /** An upstream that responds to `?other` at once, and begins an endless response to everything else. */

@@ -8,7 +8,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { bootHttp2, codeOf, frame, frameClient, get, head, missing } from '../../../helpers/http2.ts'
 import { requestOverTls } from '../../../helpers/tls-client.ts'
 import { httpUpstream, rawUpstream } from '../../../helpers/upstream.ts'
-import { eventually } from '../../../helpers/wire.ts'
+import { bareGet, eventually } from '../../../helpers/wire.ts'
 
 describe.skipIf(missing !== null)('what a client may keep', () => {
   test('a client keeps no connection without requests, whatever else it sends', async () => {
@@ -62,7 +62,7 @@ const dial = async (port: number, protocol: string): Promise<{ readonly raw: Soc
   return { raw, secure }
 }
 
-const asked = Buffer.from('GET /market/insights HTTP/1.1\r\nHost: localhost\r\n\r\n')
+const asked = Buffer.from(bareGet())
 const post = 'POST /valuation/score HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n'
 const preface = [Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), frame(4, 0, 0)]
 const upload = [head(1, get('/valuation/score', 'POST'), false), frame(0, 0, 1, Buffer.from('abc'))]

@@ -8,6 +8,7 @@ import { bootGateway } from '../../../helpers/gateway.ts'
 import { bootLiveGateway, fetchAdmin, type LiveGateway, liveGatewayForAll } from '../../../helpers/live-gateway.ts'
 import { hurryClock } from '../../../helpers/odd-clocks.ts'
 import { httpUpstream } from '../../../helpers/upstream.ts'
+import { bareGet } from '../../../helpers/wire.ts'
 
 const secret = 'a'.repeat(43)
 const client = (id: string, more: object = {}) => ({
@@ -180,7 +181,7 @@ test('a response that its client does not read counts until the client has gone'
   const live = await bootLiveGateway({ upstream: url, limits: { concurrency: 1 } })
   const client = connect(Number(new URL(live.url).port), '127.0.0.1')
   onTestFinished(() => void client.destroy())
-  client.write('GET /market/insights HTTP/1.1\r\nHost: gateway\r\n\r\n')
+  client.write(bareGet())
   await once(client, 'readable') // and nothing is read
 
   const meanwhile = await get(live)

@@ -4,12 +4,13 @@ import { openGateway, type TestGateway } from '../../../helpers/gateway.ts'
 import { needProgram } from '../../../helpers/program.ts'
 import { parseStatus, rawClient } from '../../../helpers/raw-client.ts'
 import { bootTlsGateway } from '../../../helpers/tls-gateway.ts'
+import { bareGet } from '../../../helpers/wire.ts'
 
 const openssl = await needProgram('openssl')
 
 // A load balancer that is configured to send the header, or a client that forges one. The gateway believes nothing in
 // it, and logs its version.
-const request = 'GET /market/insights HTTP/1.1\r\nHost: localhost\r\n\r\n'
+const request = bareGet()
 const v1 = `PROXY TCP4 192.0.2.7 192.0.2.8 56324 443\r\n${request}`
 const address = Buffer.from([192, 0, 2, 7, 192, 0, 2, 8, 0xdc, 0x04, 0x01, 0xbb])
 const signature = '\r\n\r\n\0\r\nQUIT\n'

@@ -6,7 +6,7 @@ import { rawClient } from '../../../helpers/raw-client.ts'
 import { receivedValues } from '../../../helpers/round-trip.ts'
 import { spanReceiver } from '../../../helpers/span-receiver.ts'
 import { httpUpstream, onRequest, rawUpstream } from '../../../helpers/upstream.ts'
-import { call, fieldValues } from '../../../helpers/wire.ts'
+import { bareGet, call, fieldValues } from '../../../helpers/wire.ts'
 import { callerId, sorted, traced, traceId } from './traced.ts'
 
 const parentOf = (value: string | undefined) => value?.split('-') ?? []
@@ -150,7 +150,7 @@ test('a gateway that has to cut a request at its end still sends the spans that 
   })
   await call(port)
   const client = await rawClient(port)
-  client.send('GET /leads/pipeline HTTP/1.1\r\nHost: a\r\n\r\n')
+  client.send(bareGet('/leads/pipeline'))
   await expect.poll(() => upstream.begun()).toBe(2)
 
   await gateway.close()

@@ -10,9 +10,10 @@ import { exchangeRaw, isWholeResponse, parseStatus, type RawClient, rawClient } 
 import { receivedValues } from '../../../helpers/round-trip.ts'
 import { tlsHandshake } from '../../../helpers/tls-client.ts'
 import { openHttpUpstream, type TestUpstream } from '../../../helpers/upstream.ts'
+import { bareGet } from '../../../helpers/wire.ts'
 
 // The attack: a client that says by a PROXY protocol header that it is another, or that has the gateway wait for one.
-const get = 'GET /market/insights HTTP/1.1\r\nHost: a\r\n\r\n'
+const get = bareGet()
 const client = '203.0.113.5'
 const proxyProtocol = { from: ['127.0.0.1'] }
 const withRequest = (header: Buffer, request: string = get): Buffer => Buffer.concat([header, Buffer.from(request)])
