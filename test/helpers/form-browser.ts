@@ -19,11 +19,11 @@ type Fields = Readonly<Record<string, string>>
 
 /** Goes to a page. */
 export const visitPage = (url: string, headers: Fields = {}): Promise<PageResponse> =>
-  ask(url, { headers: { accept: 'text/html', ...headers } })
+  fetchPage(url, { headers: { accept: 'text/html', ...headers } })
 
 /** Sends a form. */
 export const submitForm = (url: string, fields: Fields, headers: Fields = {}): Promise<PageResponse> =>
-  ask(url, { method: 'POST', headers: { accept: 'text/html', ...headers }, body: new URLSearchParams(fields) })
+  fetchPage(url, { method: 'POST', headers: { accept: 'text/html', ...headers }, body: new URLSearchParams(fields) })
 
 /** Reads what a form of the page holds in its hidden fields. */
 export const hiddenFields = ({ text }: PageResponse): Fields =>
@@ -42,7 +42,7 @@ export const logIn = async (admin: string, given = token): Promise<{ readonly co
   return { cookie: (response.headers.get('set-cookie') ?? '').split(';')[0] ?? '' }
 }
 
-const ask = async (url: string, init: RequestInit): Promise<PageResponse> => {
+const fetchPage = async (url: string, init: RequestInit): Promise<PageResponse> => {
   const response = await fetch(url, { redirect: 'manual', ...init })
   const { status, headers } = response
   return { status, headers, text: await response.text(), location: headers.get('location') }

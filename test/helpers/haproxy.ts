@@ -68,7 +68,7 @@ const startOnce = async (
     throw new Error(`HAProxy did not start on port ${port}: ${said}`)
   }
   const row = async (name: string): Promise<StatRow> => {
-    const rows = readRows(await ask(socket, 'show stat'))
+    const rows = readRows(await askRuntime(socket, 'show stat'))
     const found = rows.find(({ svname }) => svname === name)
     if (found === undefined) throw new Error(`HAProxy has no server ${name}: ${rows.map(({ svname }) => svname)}`)
     return found
@@ -84,7 +84,7 @@ const responses = async (child: ChildProcess, socket: string): Promise<boolean> 
   })
   for (let tries = 0; tries < 1200; tries++) {
     if (failed || child.exitCode !== null || child.signalCode !== null) return false
-    const response = await ask(socket, 'show info').catch(() => '')
+    const response = await askRuntime(socket, 'show info').catch(() => '')
     if (response.includes(`Pid: ${child.pid}`)) return true
     await sleep(25)
   }
@@ -92,7 +92,7 @@ const responses = async (child: ChildProcess, socket: string): Promise<boolean> 
 }
 
 /** Sends one command to the stats socket and reads the response to its end. */
-const ask = async (path: string, command: string): Promise<string> => {
+const askRuntime = async (path: string, command: string): Promise<string> => {
   const socket = connect(path)
   let response = ''
   socket.setEncoding('utf8').on('data', (text: string) => {

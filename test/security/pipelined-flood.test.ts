@@ -11,7 +11,7 @@ import { bareGet, eventually } from '../helpers/wire.ts'
 const pathsOf = (length: number): string[] => Array.from({ length }, (_, i) => `/market/insights?${i}`)
 
 /** A client of a gateway whose upstream responds with the URL of a request on release, or at once. */
-const open = async (isHeld: boolean) => {
+const openFloodClient = async (isHeld: boolean) => {
   const held: (() => void)[] = []
   const upstream = await httpUpstream(({ url }, response) => {
     if (isHeld) held.push(() => response.end(url))
@@ -22,7 +22,7 @@ const open = async (isHeld: boolean) => {
 }
 
 test('of a flood of requests on one connection four are under way at once, and all get their responses in order', async () => {
-  const { upstream, held, client } = await open(true)
+  const { upstream, held, client } = await openFloodClient(true)
   const paths = pathsOf(400)
   let most = 0
 
@@ -44,7 +44,7 @@ test('of a flood of requests on one connection four are under way at once, and a
 })
 
 test('a client that ends its side behind held-back requests gets all its responses', async () => {
-  const { client } = await open(false)
+  const { client } = await openFloodClient(false)
   const paths = pathsOf(20)
 
   client.socket.end(paths.map(bareGet).join(''))
@@ -56,7 +56,7 @@ test('a client that ends its side behind held-back requests gets all its respons
 })
 
 test('a flood behind the last response of a connection does not harm that response', async () => {
-  const { upstream, client } = await open(false)
+  const { upstream, client } = await openFloodClient(false)
 
   client.send(`${bareGet('/market/insights')}POST /none HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n`)
   await eventually(() => upstream.begun() === 1)

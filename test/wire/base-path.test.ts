@@ -6,7 +6,7 @@ import { findProblemFault, headerValues, parseResponses } from '../helpers/raw-r
 
 const site = liveGatewayForAll({ listen: { basePath: '/lender/v1' } })
 
-const ask = async (method: string, target: string) => {
+const askSite = async (method: string, target: string) => {
   const text = await exchangeRaw(site.port, `${method} ${target} HTTP/1.1\r\nHost: a\r\n\r\n`)
   const [result] = parseResponses(text, [method]).responses
   if (result === undefined) throw new Error(`no response: ${JSON.stringify(text)}`)
@@ -17,8 +17,8 @@ describe('with a base path', () => {
   test('with a base path, each of the nine is mounted under it, in the absolute-form too, and forwarded on its own path', async () => {
     for (const { method, path } of allOperations) {
       const [plain, absolute] = [
-        await ask(method, `/lender/v1${path}?a=%20b`),
-        await ask(method, `http://other/lender/v1${path}`),
+        await askSite(method, `/lender/v1${path}?a=%20b`),
+        await askSite(method, `http://other/lender/v1${path}`),
       ]
 
       expect([plain.status, absolute.status]).toEqual([200, 200])
@@ -33,7 +33,7 @@ describe('with a base path', () => {
     const before = site.server.requests.length
 
     for (const { method, path } of allOperations) {
-      const response = await ask('DELETE', `/lender/v1${path}`)
+      const response = await askSite('DELETE', `/lender/v1${path}`)
       expect(findProblemFault(response, 405)).toBeNull()
       expect(headerValues(response, 'allow')).toEqual([method])
     }
@@ -53,13 +53,13 @@ describe('with a base path', () => {
   test.each(misplaced)('%s %s is not found', async (method, target) => {
     const before = site.server.requests.length
 
-    const response = await ask(method, target)
+    const response = await askSite(method, target)
 
     expect(findProblemFault(response, 404)).toBeNull()
     expect(site.server.requests.length).toBe(before)
   })
 
   test.each(['/lender/v1', '/lender/v1/', '/', '/lender'])('%s itself is not found', async (target) => {
-    expect(findProblemFault(await ask('GET', target), 404)).toBeNull()
+    expect(findProblemFault(await askSite('GET', target), 404)).toBeNull()
   })
 })

@@ -32,7 +32,7 @@ describe('a limit is kept', () => {
 
     await expectExact(boundMs, async () => {
       const after = performance.now()
-      expect(await ask(port, get)).toBe(504)
+      expect(await statusOfBytes(port, get)).toBe(504)
       return { after, before: arrivedAt, over: performance.now() }
     })
   })
@@ -59,7 +59,7 @@ describe('a limit is kept', () => {
   const expectStatus = (port: number, bytes: string, status: number) =>
     expectExact(boundMs, async () => {
       const after = performance.now()
-      expect(await ask(port, bytes)).toBe(status)
+      expect(await statusOfBytes(port, bytes)).toBe(status)
       return { after, before: after, over: performance.now() }
     })
 
@@ -155,7 +155,7 @@ describe('a limit is for the side that is waited for', () => {
 
       client.send(`POST /inventory/sync HTTP/1.1\r\nHost: gateway\r\n${framing}`)
       for (const byte of body) {
-        await ask(port, bareGet('/none')) // what was sent before has come by then
+        await statusOfBytes(port, bareGet('/none')) // what was sent before has come by then
         vi.advanceTimersByTime(900)
         client.send(byte)
       }
@@ -205,7 +205,7 @@ describe('a limit is for the side that is waited for', () => {
 })
 
 /** Sends bytes on a connection of their own and returns the status of the response. */
-const ask = async (port: number, bytes: string): Promise<number> => {
+const statusOfBytes = async (port: number, bytes: string): Promise<number> => {
   const client = await rawClient(port)
   client.send(bytes)
   const text = await client.until(isWholeResponse)

@@ -4,7 +4,7 @@ import { createRemoteAuditSink } from '../../../src/features/audit/audit-sink.ts
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 /** The primary receives lines only on `take`. */
-const open = () => {
+const openSink = () => {
   const sent: { readonly lines: number; readonly lost: number }[] = []
   const waiting: (() => void)[] = []
   const sink = createRemoteAuditSink((lines, lost, done) => {
@@ -20,7 +20,7 @@ const open = () => {
 const megabyte = 'x'.repeat(1024 * 1024)
 
 test('the lines of one turn are sent together', async () => {
-  const { sink, sent } = open()
+  const { sink, sent } = openSink()
 
   for (const line of ['a', 'b', 'c']) sink.record(line)
   await turn()
@@ -29,7 +29,7 @@ test('the lines of one turn are sent together', async () => {
 })
 
 test('how many were lost while the primary took none is reported when it takes some, though no line follows', async () => {
-  const { sink, sent, take } = open()
+  const { sink, sent, take } = openSink()
   for (let n = 0; n < 4; n++) sink.record(megabyte)
   await turn()
 
@@ -43,7 +43,7 @@ test('how many were lost while the primary took none is reported when it takes s
 })
 
 test('everything is on its way only when the loss is reported as well', async () => {
-  const { sink, sent, take } = open()
+  const { sink, sent, take } = openSink()
   const events: string[] = []
   sink.record('a')
   void sink.flushed().then(() => events.push('sent'))

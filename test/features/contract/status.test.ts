@@ -11,7 +11,7 @@ const contract = { file: contractFile(sampleContract, afterAll), request: 'enfor
 const shared = liveGatewayForAll({ contract })
 beforeAll(() => shared.respondWith(respondJson('{"grade":"Z"}')))
 
-const post = async (body: string, fields: Readonly<Record<string, string>> = {}): Promise<number> => {
+const postScore = async (body: string, fields: Readonly<Record<string, string>> = {}): Promise<number> => {
   const headers = { 'Content-Type': 'application/json', ...fields }
   return (await fetch(`${shared.live.url}/valuation/score`, { method: 'POST', headers, body })).status
 }
@@ -40,8 +40,8 @@ test('operations that the contract leaves out are one line of status, of the pag
 })
 
 test('the contract report has the place and a request id of each violation; each message has one of four outcomes', async () => {
-  const ok = await post('{"id":"a"}', { 'X-Request-Id': 'r-1' })
-  const rejected = await post('{"id":7,"a secret name":"a secret value"}', { 'X-Request-Id': 'r-2' })
+  const ok = await postScore('{"id":"a"}', { 'X-Request-Id': 'r-1' })
+  const rejected = await postScore('{"id":7,"a secret name":"a secret value"}', { 'X-Request-Id': 'r-2' })
 
   expect([ok, rejected]).toEqual([200, 400])
   await expect.poll(rowsNow).toHaveLength(2)
@@ -79,7 +79,7 @@ test('the contract report has the place and a request id of each violation; each
   })
   expect(JSON.stringify(report)).not.toContain('secret')
 
-  expect(await post('?', { 'Content-Encoding': 'gzip' })).toBe(200)
+  expect(await postScore('?', { 'Content-Encoding': 'gzip' })).toBe(200)
   const count = async (direction: string, outcome: string): Promise<number> =>
     total(await metricsOf(shared.live.admin), metric, { operation: 'valuation.score', direction, outcome })
   await expect.poll(() => count('response', 'broken')).toBe(2)
@@ -98,7 +98,7 @@ test('counts survive a reload of another key, and restart with another contract'
 
   expect(afterEdit).toEqual([200, 2])
   expect(afterContract).toEqual([200, []])
-  await post('{"id":"a"}')
+  await postScore('{"id":"a"}')
   await expect.poll(rowsNow).toHaveLength(1)
 })
 

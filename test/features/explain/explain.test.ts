@@ -30,7 +30,7 @@ test('explain predicts what a gateway does, with any target by GET, and with any
   ]
 
   const simulated = requests.map(([method, target]) => simulateRequest(method, target, listen))
-  const done = await Promise.all(requests.map(([method, target]) => ask(port, method, target)))
+  const done = await Promise.all(requests.map(([method, target]) => askGateway(port, method, target)))
 
   const predicted = simulated.map((arrival, i) => ({
     request: requests[i],
@@ -42,7 +42,7 @@ test('explain predicts what a gateway does, with any target by GET, and with any
 })
 
 /** Sends a request line over a socket; `code` is null for a rejection without a body, and for a forwarded request. */
-const ask = async (port: number, method: string, target: string) => {
+const askGateway = async (port: number, method: string, target: string) => {
   const client = await rawClient(port)
   client.send(Buffer.from(`${method} ${target} HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\n\r\n`))
   const { received } = await client.ended()

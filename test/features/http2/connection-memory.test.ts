@@ -21,7 +21,7 @@ const bounds = boundMemory(options)
 const streams = Array.from({ length: options.maxConcurrentStreams }, (_, n) => 2 * n + 1)
 
 /** Opens a connection whose writes the system never takes. */
-const open = () => {
+const openUnwrittenConnection = () => {
   const socket = Object.assign(new EventEmitter(), {
     ...{ destroyed: false, isFull: false, writes: 0, end() {}, destroy() {} },
     write() {
@@ -48,7 +48,7 @@ const open = () => {
   return { socket, responses, receive }
 }
 
-type Opened = ReturnType<typeof open>
+type Opened = ReturnType<typeof openUnwrittenConnection>
 
 const manyFields = Array.from({ length: 1250 }, (_, n) => ['x-a', `${n}`]).flat()
 const ping = frame(6, 0, 0, Buffer.alloc(8))
@@ -151,7 +151,7 @@ const stall = async (opened: Opened): Promise<void> => {
 
 const holding = async (count: number, ...parts: readonly (keyof typeof holds)[]): Promise<number> => {
   const before = await heldBytes()
-  const opened = Array.from({ length: count }, open)
+  const opened = Array.from({ length: count }, openUnwrittenConnection)
   for (const each of opened) for (const part of parts) await holds[part](each)
   const held = (await heldBytes()) - before
   return held / opened.length

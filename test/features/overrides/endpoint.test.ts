@@ -3,7 +3,7 @@ import { jsonResponse, runCommand, scriptedAdmin } from '../../core/cli/scripted
 import { bootLiveGateway } from '../../helpers/live-gateway.ts'
 import { httpUpstream } from '../../helpers/upstream.ts'
 
-const boot = async () => {
+const bootTwoEndpoints = async () => {
   const [one, two] = [await httpUpstream(), await httpUpstream()]
   const live = await bootLiveGateway({ upstreams: { market: { endpoints: [one.url, two.url] } } })
   const runEndpoint = (...args: readonly string[]) => runCommand(['endpoint', ...args, '--admin', live.admin])
@@ -12,7 +12,7 @@ const boot = async () => {
 
 describe('endpoint', () => {
   test('drains one for a while, and puts it back', async () => {
-    const { one, two, live, runEndpoint } = await boot()
+    const { one, two, live, runEndpoint } = await bootTwoEndpoints()
     const calls = async () => {
       for (let i = 0; i < 10; i++) await (await fetch(`${live.url}/market/insights`)).text()
       return one.requests.length
@@ -33,7 +33,7 @@ describe('endpoint', () => {
   })
 
   test('prints why a command is rejected', async () => {
-    const { one, two, runEndpoint } = await boot()
+    const { one, two, runEndpoint } = await bootTwoEndpoints()
     await runEndpoint('drain', 'market', one.url)
 
     const unknown = await runEndpoint('drain', 'market', 'http://nobody')

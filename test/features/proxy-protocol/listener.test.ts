@@ -8,7 +8,7 @@ import { testConfig } from '../../helpers/gateway.ts'
 import { proxyV1, proxyV2, proxyV2Raw, tlv } from '../../helpers/proxy-protocol.ts'
 
 /** Creates an acceptor that waits for headers from 10.0.0.1, and notes what it calls. */
-const open = (countElsewhere?: () => Promise<boolean>) => {
+const createProxyAcceptor = (countElsewhere?: () => Promise<boolean>) => {
   const { listen } = testConfig({ listen: { proxyProtocol: { from: ['10.0.0.1'] }, maxConnectionsPerAddress: 1 } })
   const [onConnection, onAwaited, onFailure] = [vi.fn(), vi.fn(), vi.fn()]
   const acceptor = createAcceptor({ listen, onConnection, onAwaited, onFailure, countElsewhere })
@@ -19,7 +19,7 @@ const connection = (remoteAddress: string | undefined): Socket & Duplex =>
   Object.assign(new Duplex({ read() {}, write: (_chunk, _encoding, done) => done() }), { remoteAddress }) as never
 
 test('a connection that was reset before it was accepted is closed: it may be a probe of a load balancer', () => {
-  const { acceptor, onConnection, onAwaited } = open()
+  const { acceptor, onConnection, onAwaited } = createProxyAcceptor()
   const socket = connection(undefined)
 
   acceptor.accept(socket)
@@ -30,7 +30,7 @@ test('a connection that was reset before it was accepted is closed: it may be a 
 })
 
 test('a connection whose header has come keeps no listener of the acceptor, and is not awaited', async () => {
-  const { acceptor, onConnection } = open()
+  const { acceptor, onConnection } = createProxyAcceptor()
   const socket = connection('10.0.0.1')
   const before = ['readable', 'close', 'end', 'data'].map((name) => EventEmitter.listenerCount(socket, name))
 
@@ -45,7 +45,7 @@ test('a connection whose header has come keeps no listener of the acceptor, and 
 
 test('a connection is awaited until another process has counted it, and closed at the limit', async () => {
   const counted = Promise.withResolvers<boolean>()
-  const { acceptor, onConnection } = open(() => counted.promise)
+  const { acceptor, onConnection } = createProxyAcceptor(() => counted.promise)
   const socket = connection('10.0.0.1')
 
   acceptor.accept(socket)
@@ -62,7 +62,7 @@ test('a connection is awaited until another process has counted it, and closed a
 test('a connection whose header has come is not closed when the timeout of headers is over', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
   onTestFinished(() => void vi.useRealTimers())
-  const { acceptor, onConnection, onFailure } = open()
+  const { acceptor, onConnection, onFailure } = createProxyAcceptor()
   const [quick, slow] = [connection('10.0.0.1'), connection('10.0.0.1')]
 
   for (const socket of [quick, slow]) acceptor.accept(socket)
@@ -85,7 +85,7 @@ describe.each<[string, Buffer, boolean, boolean]>([
     [{ from: ['10.0.0.1'] }, whereFileIsSilent],
     [{ from: ['10.0.0.1'], scheme: 'https' }, whereFileSaysHttps],
   ] as const)('means TLS with %j: %s', async (proxyProtocol, expected) => {
-    const { acceptor, onConnection } = open()
+    const { acceptor, onConnection } = createProxyAcceptor()
     const socket = connection('10.0.0.1')
 
     acceptor.accept(socket)

@@ -4,7 +4,7 @@ import { emptySpanCounts, trackSpanExports } from '../../../src/features/tracing
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
-const open = () => {
+const openExportStats = () => {
   const counts = emptySpanCounts()
   const logged: unknown[] = []
   return { counts, logged, stats: trackSpanExports(counts, (...line) => logged.push(line)) }
@@ -16,7 +16,7 @@ const lost = (dropped: number, failed: number, reason: string) => [
 const again = (failed: number) => ['info', 'spans arrive again', { dropped: 0, failed }]
 
 test('lost spans are logged at once, then once a minute with all since, and when spans arrive again', () => {
-  const { counts, logged, stats } = open()
+  const { counts, logged, stats } = openExportStats()
 
   stats.onExported(1)
   stats.onLost('failed', 3, 'status 400')
@@ -34,7 +34,7 @@ test('lost spans are logged at once, then once a minute with all since, and when
 })
 
 test('a collector that rejects every second batch is logged once a minute, and so is the end', () => {
-  const { logged, stats } = open()
+  const { logged, stats } = openExportStats()
 
   for (let batches = 0; batches < 61; batches++) {
     stats.onLost('failed', 1, 'status 400')
@@ -47,7 +47,7 @@ test('a collector that rejects every second batch is logged once a minute, and s
 
 test('a collector that rejects some spans of each batch fails until it takes one whole', () => {
   vi.setSystemTime(1_800_000_000_000)
-  const { counts, logged, stats } = open()
+  const { counts, logged, stats } = openExportStats()
 
   stats.onExported(4, 1)
   vi.advanceTimersByTime(1000)
@@ -63,7 +63,7 @@ test('a collector that rejects some spans of each batch fails until it takes one
 
 test('since when and why is known as long as it lasts; that there is no room says less than why', () => {
   vi.setSystemTime(1_800_000_000_000)
-  const { counts, stats } = open()
+  const { counts, stats } = openExportStats()
 
   stats.onLost('dropped', 1, 'too many spans wait')
   expect(counts.exportFailure).toEqual({ since: 1_800_000_000_000, reason: 'too many spans wait' })

@@ -35,7 +35,7 @@ const exporterTo = (url: string, more: Partial<typeof limits> = {}) => {
   return { exporter, counts, logged }
 }
 
-const open = async (how: Behavior = 'take', more: Partial<typeof limits> = {}) => {
+const openExporter = async (how: Behavior = 'take', more: Partial<typeof limits> = {}) => {
   const receiver = await spanReceiver()
   receiver.behave(how, { 'Retry-After': '3600' })
   return { receiver, ...exporterTo(receiver.url, more) }
@@ -68,7 +68,7 @@ const enqueueMany = (exporter: OtlpSpanExporter, count: number): void => {
 const sum = ({ exported, dropped, failed }: SpanCounts): number => exported + dropped + failed
 
 test('a span arrives with its ids and times, and is counted', async () => {
-  const { receiver, exporter, counts, logged } = await open()
+  const { receiver, exporter, counts, logged } = await openExporter()
 
   enqueue(exporter)
   const [span] = await receiver.come(1)
@@ -83,7 +83,7 @@ test('a span arrives with its ids and times, and is counted', async () => {
 })
 
 test('a span that cannot be created is dropped, and only the log says so', async () => {
-  const { receiver, exporter, counts, logged } = await open()
+  const { receiver, exporter, counts, logged } = await openExporter()
   const get = () => {
     throw new Error('planted')
   }
@@ -110,7 +110,7 @@ describe('a collector that is of no use', () => {
     const { exporter, counts, logged } =
       how === 'nobody'
         ? exporterTo(`http://127.0.0.1:${await freePort()}/v1/traces`, { exportMs })
-        : await open(how, { exportMs })
+        : await openExporter(how, { exportMs })
 
     enqueueMany(exporter, 4)
     await expect.poll(() => counts.failed).toBe(4)
@@ -119,7 +119,7 @@ describe('a collector that is of no use', () => {
   })
 
   test('responds with a byte at a time: the next batch is sent all the same', async () => {
-    const { receiver, exporter } = await open('drip', { exportMs: soon, flushMs: soon })
+    const { receiver, exporter } = await openExporter('drip', { exportMs: soon, flushMs: soon })
 
     enqueueMany(exporter, 4)
     await receiver.asked(1)
@@ -130,7 +130,7 @@ describe('a collector that is of no use', () => {
 
   test('redirects: no other server is called', async () => {
     const other = await spanReceiver()
-    const { receiver, exporter, counts } = await open()
+    const { receiver, exporter, counts } = await openExporter()
     receiver.behave(307, { Location: other.url })
 
     enqueue(exporter)
@@ -140,7 +140,7 @@ describe('a collector that is of no use', () => {
   })
 
   test('that comes back is logged, with what was lost meanwhile', async () => {
-    const { receiver, exporter, counts, logged } = await open(400)
+    const { receiver, exporter, counts, logged } = await openExporter(400)
     for (const failed of [1, 2]) {
       enqueue(exporter)
       await expect.poll(() => counts.failed).toBe(failed)
@@ -169,7 +169,7 @@ describe('a batch of which the collector', () => {
     ['rejects none', [0], 0],
     ['says no number', [...new Array<number>(150).fill(0x80), 1], 0],
   ])('%s: those count as failed, and the rest as exported', async (_, rejectedSpans, failed) => {
-    const { exporter, counts, logged } = await open(partialSuccess(rejectedSpans))
+    const { exporter, counts, logged } = await openExporter(partialSuccess(rejectedSpans))
 
     enqueueMany(exporter, 4)
     await expect.poll(() => sum(counts)).toBe(4)
@@ -182,7 +182,7 @@ describe('a batch of which the collector', () => {
 
 describe('what waits', () => {
   test('is limited: beside a batch on its way no more than may wait, the rest is dropped at once', async () => {
-    const { exporter, counts, logged } = await open('hang', { flushMs: soon })
+    const { exporter, counts, logged } = await openExporter('hang', { flushMs: soon })
 
     enqueueMany(exporter, 1000)
 
@@ -191,7 +191,7 @@ describe('what waits', () => {
   })
 
   test('goes out one batch at a time, also after one that was rejected', async () => {
-    const { receiver, exporter, counts } = await open(400, { flushMs: soon })
+    const { receiver, exporter, counts } = await openExporter(400, { flushMs: soon })
     enqueueMany(exporter, 8)
     await receiver.asked(1)
     receiver.behave('hang')
@@ -204,7 +204,7 @@ describe('what waits', () => {
   })
 
   test('is sent at the end beside a batch that becomes late, and is not cut with it', async () => {
-    const { receiver, exporter, counts } = await open('hang', { flushMs: 60_000 })
+    const { receiver, exporter, counts } = await openExporter('hang', { flushMs: 60_000 })
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     onTestFinished(() => void vi.useRealTimers())
     enqueueMany(exporter, 4)
@@ -222,7 +222,7 @@ describe('what waits', () => {
   })
 
   test('is given up when the time at the end has passed, and nothing is taken any more', async () => {
-    const { exporter, counts } = await open('hang', { flushMs: soon })
+    const { exporter, counts } = await openExporter('hang', { flushMs: soon })
     enqueueMany(exporter, 6)
 
     await exporter.close()
@@ -233,7 +233,7 @@ describe('what waits', () => {
   })
 
   test('is sent at the end, in as many batches as it takes', async () => {
-    const { receiver, exporter, counts } = await open('take', { delayMs: 60_000, maxQueued: 64 })
+    const { receiver, exporter, counts } = await openExporter('take', { delayMs: 60_000, maxQueued: 64 })
     enqueueMany(exporter, 23)
 
     await exporter.close()
@@ -243,7 +243,7 @@ describe('what waits', () => {
 })
 
 test('spans of attempts that have begun are waited for at the end, by all that wait for the end', async () => {
-  const { receiver, exporter, counts } = await open()
+  const { receiver, exporter, counts } = await openExporter()
   exporter.acquire()
   exporter.acquire()
   const closed = [exporter.close(), exporter.close()]
@@ -258,7 +258,7 @@ test('spans of attempts that have begun are waited for at the end, by all that w
 })
 
 test('a span that comes after the end is dropped, and the log says why', async () => {
-  const { exporter, logged } = await open()
+  const { exporter, logged } = await openExporter()
   await exporter.close()
 
   enqueue(exporter)
@@ -271,7 +271,7 @@ test('what stands in variables of OpenTelemetry is not sent, and stands there st
   vi.stubEnv('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'http://planted.invalid/')
   vi.stubEnv('OTEL_SERVICE_NAME', 'planted')
   onTestFinished(() => void vi.unstubAllEnvs())
-  const { receiver, exporter } = await open()
+  const { receiver, exporter } = await openExporter()
 
   enqueue(exporter)
   const [span] = await receiver.come(1)
@@ -299,7 +299,7 @@ test('a collector that sends more than is read costs nothing but its batch', asy
 })
 
 test('spans that a closed exporter loses are counted, and are no failure that goes on', async () => {
-  const { exporter, counts } = await open(400, { flushMs: soon })
+  const { exporter, counts } = await openExporter(400, { flushMs: soon })
   enqueue(exporter)
   await expect.poll(() => counts.exportFailure).not.toBeNull()
 

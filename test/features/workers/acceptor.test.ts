@@ -12,7 +12,7 @@ import {
 import { testConfig } from '../../helpers/gateway.ts'
 import { rawClient } from '../../helpers/raw-client.ts'
 
-const open = async (maxWaiting?: number, listen: Partial<ListenConfig> = {}) => {
+const openListeningAcceptor = async (maxWaiting?: number, listen: Partial<ListenConfig> = {}) => {
   let rejected = 0
   const acceptor = openAcceptor(
     { overLimit: { record: () => rejected++ }, overAddressLimit: { record: () => rejected++ } },
@@ -32,7 +32,7 @@ const open = async (maxWaiting?: number, listen: Partial<ListenConfig> = {}) => 
 }
 
 test('so many wait that descriptors are left to start a worker with; the others are closed', async () => {
-  const { port, acceptor, receiver, handedOff } = await open(2)
+  const { port, acceptor, receiver, handedOff } = await openListeningAcceptor(2)
   const clients = [await rawClient(port), await rawClient(port), await rawClient(port)]
 
   const { how } = (await clients[2]?.ended()) ?? {}
@@ -47,7 +47,9 @@ test('so many wait that descriptors are left to start a worker with; the others 
 test.each([null, 10])(
   'a connection that its client has reset meanwhile is handed to no worker, a half-closed one is (%s of one address)',
   async (maxPerAddress) => {
-    const { acceptor, port, handedOff, receiver } = await open(undefined, { maxConnectionsPerAddress: maxPerAddress })
+    const { acceptor, port, handedOff, receiver } = await openListeningAcceptor(undefined, {
+      maxConnectionsPerAddress: maxPerAddress,
+    })
     const [reset, halfClosed] = [await rawClient(port), await rawClient(port)]
     reset.socket.resetAndDestroy()
     halfClosed.socket.end('the end')
@@ -67,7 +69,9 @@ test.each([null, 10])(
 )
 
 test('an address has no more connections than its limit, whichever process has the earlier ones', async () => {
-  const { port, acceptor, receiver, handedOff, rejected } = await open(undefined, { maxConnectionsPerAddress: 1 })
+  const { port, acceptor, receiver, handedOff, rejected } = await openListeningAcceptor(undefined, {
+    maxConnectionsPerAddress: 1,
+  })
   acceptor.distributor.add(receiver)
   const first = await rawClient(port)
   await expect.poll(() => handedOff.length).toBe(1)

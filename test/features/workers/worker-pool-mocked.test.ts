@@ -37,7 +37,7 @@ vi.mock('../../../src/features/workers/worker-supervisor.ts', () => ({
   }),
 }))
 
-const open = () =>
+const startTwoWorkers = () =>
   startWorkerPool({
     size: 2,
     initial: { config: testConfig(), overrides: new Overrides(), sandboxOrigin: 'http://127.0.0.1:9' },
@@ -48,7 +48,7 @@ const open = () =>
   })
 
 test('workers end once every connection that was accepted is handed over', async () => {
-  const pool = await open()
+  const pool = await startTwoWorkers()
 
   const closed = pool.close(5000)
   await nextTurn()
@@ -66,7 +66,7 @@ test.each([
   ['a listener that is gone, whether they do or not', false, true, 'not-listening'],
 ])('what keeps workers from serving is %s', async (_, isListening, hasReceiver, reason) => {
   Object.assign(accepting, { isListening, hasReceiver })
-  const pool = await open()
+  const pool = await startTwoWorkers()
 
   expect(pool.notServing()).toBe(reason)
   await pool.close(0)
@@ -81,7 +81,7 @@ test.each([
   ['none that hangs is waited for when something urgent has come', [hanging], Promise.resolve(), 1],
 ])('of the workers that are sent a command %s', async (_, others, urgent, silent) => {
   replies.splice(0, replies.length, Promise.resolve(7), ...others.map((reply) => reply()))
-  const pool = await open()
+  const pool = await startTwoWorkers()
 
   const outcome = await pool.runCommand('uneject', { group: 'risk', url: 'http://a' }, urgent)
   await pool.close(0)

@@ -17,8 +17,12 @@ const send = async ({ url }: LiveGateway, path = '/market/insights?limit=1', ini
   return response.status
 }
 
-const post = (live: LiveGateway, path: string, body: string | Buffer, fields: Readonly<Record<string, string>> = {}) =>
-  send(live, path, { method: 'POST', headers: { 'Content-Type': 'application/json', ...fields }, body })
+const postJson = (
+  live: LiveGateway,
+  path: string,
+  body: string | Buffer,
+  fields: Readonly<Record<string, string>> = {},
+) => send(live, path, { method: 'POST', headers: { 'Content-Type': 'application/json', ...fields }, body })
 
 interface Draft {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Readonly<Record<string, unknown>>>>>>
@@ -147,7 +151,7 @@ describe('learning beside', () => {
     json()
     const bodies = ['{"id":"a"}', JSON.stringify({ id: 'x'.repeat(200_000) }), '{"amount":-1}']
 
-    for (const body of bodies) expect(await post(shared.live, '/valuation/score', body)).toBe(200)
+    for (const body of bodies) expect(await postJson(shared.live, '/valuation/score', body)).toBe(200)
 
     await untilSeen(shared.live, 3, '/valuation/score')
     expect(shared.received().map(({ body }) => body.toString())).toEqual(bodies)
@@ -164,8 +168,8 @@ describe('learning beside', () => {
 
   test('enforce learns the requests that pass, and the responses that do not', async () => {
     json()
-    expect(await post(shared.live, '/valuation/forecast', '{"amount":1}')).toBe(400)
-    expect(await post(shared.live, '/valuation/forecast', '{"id":"a"}')).toBe(502)
+    expect(await postJson(shared.live, '/valuation/forecast', '{"amount":1}')).toBe(400)
+    expect(await postJson(shared.live, '/valuation/forecast', '{"id":"a"}')).toBe(502)
 
     await untilSeen(shared.live, 1, '/valuation/forecast')
     const { paths } = (await getDraft(shared.live)).body as unknown as Draft

@@ -7,7 +7,7 @@ import { bootLiveGateway, fetchAdmin } from '../../helpers/live-gateway.ts'
 // In market, 203.0.113.5 is in bucket 7199.
 const client = '203.0.113.5'
 
-const boot = () =>
+const bootWithCandidate = () =>
   bootLiveGateway({
     upstreams: { market: { endpoints: ['sandbox'], candidate: { endpoints: ['sandbox'], share: '30%' } } },
   })
@@ -21,7 +21,7 @@ const explainSide = async (file: string, ...args: readonly string[]): Promise<st
 }
 
 test('explain --client says which side a client is on by the file, with the line that decides', async () => {
-  const { file } = await boot()
+  const { file } = await bootWithCandidate()
 
   expect(await explainSide(file)).toMatch(
     /^primary, for 203\.0\.113\.5: it is in bucket 7199, and the candidate has the first 3000 of 10000: upstreams\.market\.candidate\.share \(.*:\d+\) is 30%$/,
@@ -39,7 +39,7 @@ test.each(['HEAD', 'GET'])('a name that the file does not have is wrong usage, f
 })
 
 test('explain --live says which side the client is on after commands of operators', async () => {
-  const { file, admin } = await boot()
+  const { file, admin } = await bootWithCandidate()
   const order = (body: object) =>
     fetchAdmin(`${admin}/shift`, 'POST', { body: JSON.stringify({ group: 'market', ...body }) })
 

@@ -28,14 +28,14 @@ const acquire = (idempotency = {}, { registry } = createRegistry()) => {
   return lease
 }
 
-const open = () => {
+const openLease = () => {
   const lease = acquire()
   lease.activate()
   return lease
 }
 
 test('an attempt that is not renewed has an unknown outcome, since its lease is over', async () => {
-  const lease = open()
+  const lease = openLease()
   await lease.store.call({ type: 'claim', claim: claim('a') })
 
   const before = lease.state()
@@ -46,7 +46,7 @@ test('an attempt that is not renewed has an unknown outcome, since its lease is 
 })
 
 test('what has expired is not counted, though no new key has come', async () => {
-  const lease = open()
+  const lease = openLease()
   await lease.store.call({ type: 'claim', claim: claim('a') })
   await lease.store.call({ type: 'settle', claim: claim('a'), settlement: { state: 'unknown', fingerprint: 'f' } })
 
@@ -57,7 +57,7 @@ test('what has expired is not counted, though no new key has come', async () => 
 
 test('the state of the memory is that of this gateway alone, since the process started', async () => {
   const since = Date.now()
-  const lease = open()
+  const lease = openLease()
 
   await vi.advanceTimersByTimeAsync(1000)
 

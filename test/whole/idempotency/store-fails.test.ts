@@ -24,7 +24,7 @@ const told = ({ got }: Sent): string => {
   return `${got.status}${got.fields.includes('Idempotency-Replayed') ? ' replayed' : ''}`
 }
 
-const open = () => {
+const openTwoGateways = () => {
   const world = new World()
   const [one, other] = world.gateways as [ModelGateway, ModelGateway]
   return { world, one, other }
@@ -33,7 +33,7 @@ const open = () => {
 test.each<StoreFault>(['unsent', 'lost'])(
   'a claim whose reply does not come (%s) is rejected and given back',
   async (fault) => {
-    const { world, one, other } = open()
+    const { world, one, other } = openTwoGateways()
 
     one.faults.push(fault)
     const got = [await send(world, one), await send(world, other), await send(world, one)]
@@ -44,7 +44,7 @@ test.each<StoreFault>(['unsent', 'lost'])(
 )
 
 test('a response that could not be stored reaches its client, and is stored a second later', async () => {
-  const { world, one, other } = open()
+  const { world, one, other } = openTwoGateways()
 
   const got = [await send(world, one, 'unsent')]
   got.push(await send(world, other))
@@ -56,7 +56,7 @@ test('a response that could not be stored reaches its client, and is stored a se
 })
 
 test('a response that could not be stored for as long as the lease leaves an unknown outcome', async () => {
-  const { world, one, other } = open()
+  const { world, one, other } = openTwoGateways()
 
   const got = [await send(world, one, ...Array<StoreFault>(20).fill('unsent'))]
   await advance(16_000)
@@ -69,7 +69,7 @@ test('a response that could not be stored for as long as the lease leaves an unk
 })
 
 test('a gateway that stands still for longer than the lease leaves an unknown outcome, and does not change it', async () => {
-  const { world, one, other } = open()
+  const { world, one, other } = openTwoGateways()
 
   const first = world.send(one, wanted)
   await turn()
@@ -86,7 +86,7 @@ test('a gateway that stands still for longer than the lease leaves an unknown ou
 })
 
 test('a gateway that hears of its claim after the lease has run out does not forward the request', async () => {
-  const { world, one } = open()
+  const { world, one } = openTwoGateways()
 
   one.faults.push('slow')
   const sent = world.send(one, wanted)

@@ -146,7 +146,7 @@ const describing = (settings: Settings): PlainObject => {
 }
 
 /** Sends a request, and returns what came back and what is wrong with it by the document of these settings. */
-const ask = async (port: number, request: string, settings: Settings) => {
+const askAndCompare = async (port: number, request: string, settings: Settings) => {
   const text = await exchangeRaw(port, request)
   const { response } = parseResponse(text, 'GET') ?? { response: null }
   if (response === null) throw new Error(`no response: ${text}`)
@@ -160,7 +160,7 @@ test.each(cases)(
     const port = await portWith(settings)
     for (let i = 0; i < before; i++) await exchangeRaw(port, request.replace(/If-None-Match.*\r\n|Range.*\r\n/, ''))
 
-    expect(await ask(port, request, settings)).toMatchObject({ status, code, wrong: [] })
+    expect(await askAndCompare(port, request, settings)).toMatchObject({ status, code, wrong: [] })
   },
 )
 
@@ -169,7 +169,7 @@ test.each([200, 502])('%i of a group whose responses name the side fits its desc
   const candidate = { endpoints: [url], share: '100%', expose: 'X-Upstream-Side' }
   const settings = { upstreams: { market: { endpoints: [url], candidate } } }
 
-  const response = await ask((await bootGateway(settings)).port, get(), settings)
+  const response = await askAndCompare((await bootGateway(settings)).port, get(), settings)
 
   expect(response).toMatchObject({ status, wrong: [] })
   expect(headerValues(response, 'x-upstream-side')).toHaveLength(1)
@@ -189,7 +189,7 @@ test.each([
 ])('%i %s of a contract that is enforced fits its description', async (status, code, type, body) => {
   const request = post(`Content-Type: ${type}\r\nContent-Length: ${body.length}\r\n`, body)
 
-  expect(await ask(await portWith(enforced), request, enforced)).toMatchObject({ status, code, wrong: [] })
+  expect(await askAndCompare(await portWith(enforced), request, enforced)).toMatchObject({ status, code, wrong: [] })
 })
 
 test('a contract that is only reported adds no error, and fills gaps', () => {
@@ -208,10 +208,10 @@ test('409 and 422 for a key that came before fit their description', async () =>
   const first = exchangeRaw(port, post(once, 'a'))
   await expect.poll(() => upstream.requests.length).toBe(1)
 
-  const same = await ask(port, post(once, 'a'), settings)
+  const same = await askAndCompare(port, post(once, 'a'), settings)
   resolve()
   await first
-  const other = await ask(port, post(once, 'b'), settings)
+  const other = await askAndCompare(port, post(once, 'b'), settings)
 
   expect([same.status, other.status, ...same.wrong, ...other.wrong]).toEqual([409, 422])
   expect(headerValues(same, 'retry-after')).toEqual(['1'])
@@ -224,7 +224,11 @@ test.each<[status: number, code: string, request: string, respond: string | null
   const broken = await rawUpstream((socket) => onRequest(socket, () => void (respond !== null && socket.end(respond))))
   const settings = { upstream: broken.url, ...more }
 
-  expect(await ask((await bootGateway(settings)).port, request, settings)).toMatchObject({ status, code, wrong: [] })
+  expect(await askAndCompare((await bootGateway(settings)).port, request, settings)).toMatchObject({
+    status,
+    code,
+    wrong: [],
+  })
 })
 
 test('a key that is required is a parameter that is required', () => {

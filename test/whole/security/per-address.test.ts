@@ -9,7 +9,7 @@ import { bareGet } from '../../helpers/wire.ts'
 afterEach(() => void vi.useRealTimers())
 
 /** Connects from an address of the loopback, asks, and returns whether there was a response; the connection stays. */
-const ask = (port: number, localAddress = '127.0.0.1'): Promise<Socket | null> =>
+const askFrom = (port: number, localAddress = '127.0.0.1'): Promise<Socket | null> =>
   new Promise((resolve) => {
     const socket = connect({ port, host: '127.0.0.1', localAddress })
     onTestFinished(() => void socket.destroy())
@@ -29,10 +29,10 @@ describe('of one address', () => {
   test('so many connections are served, the next is closed, and other addresses are served meanwhile', async () => {
     const { port, line } = await bootGateway({ listen: { maxConnectionsPerAddress: 2 } })
 
-    const [first, second, third] = [await ask(port), await ask(port), await ask(port)]
-    const other = await ask(port, '127.0.0.2')
+    const [first, second, third] = [await askFrom(port), await askFrom(port), await askFrom(port)]
+    const other = await askFrom(port, '127.0.0.2')
     first?.destroy()
-    await expect.poll(() => ask(port)).not.toBeNull()
+    await expect.poll(() => askFrom(port)).not.toBeNull()
 
     expect([first, second, third, other].map((each) => each !== null)).toEqual([true, true, false, true])
     expect(await line(isRejected)).toMatchObject({
@@ -42,11 +42,11 @@ describe('of one address', () => {
 
   test('a flood leaves a line a second in the log', async () => {
     const { port, lines } = await bootGateway({ listen: { maxConnectionsPerAddress: 1 } })
-    await ask(port)
+    await askFrom(port)
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
     const counts = () => lines.filter(isRejected).map(({ connections }) => connections)
 
-    for (let n = 0; n < 20; n++) await ask(port)
+    for (let n = 0; n < 20; n++) await askFrom(port)
     const before = counts()
     vi.advanceTimersByTime(1001)
 

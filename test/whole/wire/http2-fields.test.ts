@@ -8,7 +8,7 @@ const ok = 136 // :status 200 and 400, as HPACK has them in its table (RFC 7541,
 const badRequest = 140
 
 /** Sends requests on one connection, one after the other, and returns the statuses and how many went upstream. */
-const ask = async (settings: object, ...requests: readonly (readonly string[])[]) => {
+const askHttp2 = async (settings: object, ...requests: readonly (readonly string[])[]) => {
   const upstream = await httpUpstream()
   const { port, lines } = await bootHttp2({ upstream: upstream.url, ...settings })
   const client = await frameClient(port)
@@ -29,7 +29,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
       [...post, 'cookie', value],
     ])
 
-    const { statuses, sent, lines } = await ask({}, ...requests, get())
+    const { statuses, sent, lines } = await askHttp2({}, ...requests, get())
 
     expect(statuses).toEqual([...requests.map(() => badRequest), ok])
     expect(sent).toBe(1)
@@ -37,7 +37,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
   })
 
   test('blanks within a value, and an empty value, are no fault', async () => {
-    const { statuses } = await ask({}, [...get(), 'x-a', 'b \t c', 'x-b', ''])
+    const { statuses } = await askHttp2({}, [...get(), 'x-a', 'b \t c', 'x-b', ''])
 
     expect(statuses).toEqual([ok])
   })
@@ -54,7 +54,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
       ['idempotency\x00key', 'k'],
     ].flatMap((key) => [key, key])
 
-    const { statuses, sent } = await ask({ operations }, ...keys.map((key) => [...post, ...key]))
+    const { statuses, sent } = await askHttp2({ operations }, ...keys.map((key) => [...post, ...key]))
 
     // Node's codec drops a field whose name is malformed; then the POST has no key.
     const isReset = (name = ''): boolean => isOwnCodec && !/^[a-z-]+$/.test(name)
@@ -66,7 +66,7 @@ describe.skipIf(missing !== null)('over HTTP/2', () => {
     const operations = { 'valuation.score': { idempotency: true } }
 
     const keyed = [...post, 'idempotency-key', '8e03978e']
-    const { statuses, sent } = await ask({ operations }, keyed, keyed)
+    const { statuses, sent } = await askHttp2({ operations }, keyed, keyed)
 
     expect(statuses).toEqual([ok, ok])
     expect(sent).toBe(1)

@@ -51,7 +51,7 @@ const withMarket = (changed: Partial<typeof market>): StatusReport => ({
 })
 
 /** Opens the totals of a gateway; workers report to them one after another. */
-const open = () => {
+const openCounters = () => {
   const counters = new CumulativeCounters<object>()
   const update = (worker: object, report: StatusReport): void => counters.update(worker, { report, droppedLines: 0 })
   return {
@@ -124,7 +124,7 @@ const servedBytes = (bytesOut: number): RequestMetrics => {
 }
 
 test('the request metrics of a worker that has ended stay, but its requests in flight do not', () => {
-  const { counters, update } = open()
+  const { counters, update } = openCounters()
   const [one, two] = [{}, {}]
   const requestMetrics = servedBytes(7)
   requestMetrics.operations['market.insights'].inFlight = 3
@@ -137,7 +137,7 @@ test('the request metrics of a worker that has ended stay, but its requests in f
 })
 
 test('the last errors of a worker that has ended, or does not reply, stay beside their total', () => {
-  const { counters, update } = open()
+  const { counters, update } = openCounters()
   const failing = (requestId: string): StatusReport => {
     const errors = new RecentErrors()
     errors.record(exchangeRecord({ requestId, failure: new GatewayError('internal') }))
@@ -155,7 +155,7 @@ test('the last errors of a worker that has ended, or does not reply, stay beside
 })
 
 test('metrics from before they were turned off are there when they are on again, whether the worker has ended or not', () => {
-  const { counters, update } = open()
+  const { counters, update } = openCounters()
   const worker = {}
   update(worker, reportWith(new Map(), servedBytes(7)))
   const bytesOut = () =>
@@ -169,7 +169,7 @@ test('metrics from before they were turned off are there when they are on again,
 })
 
 test('the CPU time of a worker that hung before it ended stays, and that of the workers before it', () => {
-  const { counters, update, show } = open()
+  const { counters, update, show } = openCounters()
   const used = (user: number): StatusReport => ({
     ...none,
     runtimes: idleReport.runtimes.map((each) => ({ ...each, process: 'worker-1', cpuSeconds: { user, system: 0 } })),
@@ -197,7 +197,7 @@ describe('the counters of an endpoint that an edit', () => {
     ['opens anew go on from where they were', [7, 0, 3, 5], [107, 107, 110, 112]],
     ['takes out, and another brings back, begin at 0', [7, null, 3], [107, undefined, 3]],
   ])('%s', (_, counts, shown) => {
-    const { counters, update, show } = open()
+    const { counters, update, show } = openCounters()
     const [ended, serving] = [{}, {}]
     update(ended, requests(100))
     counters.retire(ended)
@@ -206,7 +206,7 @@ describe('the counters of an endpoint that an edit', () => {
   })
 
   test('takes out, and another brings back before all workers have reported, go on', () => {
-    const { show } = open()
+    const { show } = openCounters()
     const [prompt, slow] = [{}, {}]
 
     const before = [show(slow, requests(7), name), show(prompt, requests(50), name)]
@@ -236,7 +236,7 @@ describe('the counters that an edit takes out of the report, and another brings 
     ['copies go on', 'upstreams.market.candidate.shadow.sent', copies, withShadow(null), 9, 109],
     ['a Redis of the cache, which begin at 0, add up', 'cache.redis.found', found, withRedis(null), 3, 110],
   ] as const)('of %s, also those of workers that have ended', (_, name, report, off, back, shown) => {
-    const { counters, show } = open()
+    const { counters, show } = openCounters()
     const [ended, endedMeanwhile, serving] = [{}, {}, {}]
     show(ended, report(60), name)
     counters.retire(ended)
@@ -252,7 +252,7 @@ describe('the counters that an edit takes out of the report, and another brings 
 })
 
 test('a counter that no report has any more is not kept for ever', () => {
-  const { counters, update } = open()
+  const { counters, update } = openCounters()
   const elsewhere = (url: string, more: object = {}) =>
     withMarket({ endpoints: market.endpoints.map((each) => ({ ...each, url, ...more })) })
   for (let n = 0; n < 50; n++) {
@@ -301,7 +301,7 @@ describe.each([contract, comparison])('what workers know of $about', ({ report, 
       'one 7a, one ends, two 5a, six 1b, shown 1b, six 2a, two ends, shown 2a',
     ],
   ])('%s', (_, steps) => {
-    const { counters, update } = open()
+    const { counters, update } = openCounters()
     const workers: Record<string, object> = {}
     for (const step of steps.split(', ')) {
       const [name = '', what = ''] = step.split(' ')

@@ -14,13 +14,13 @@ const first: WorkerStatus = {
 }
 
 /** Opens the listener of a gateway with two endpoints for each group. */
-const open = async (given: Parameters<typeof openAdminListener>[1]) =>
+const openStatusListener = async (given: Parameters<typeof openAdminListener>[1]) =>
   (await openAdminListener({ upstream: { endpoints: [one, two] } }, given)).url
 
 test('each worker is listed, with what is not known of it as null', async () => {
   const unknown = { pid: null, startedAt: null, inFlight: null, config: null } as const
   const gone = { ...first, worker: 2, state: 'waiting', ...unknown } as const
-  const admin = await open({ context: { parts: partsWith({ states: [first, gone] }) } })
+  const admin = await openStatusListener({ context: { parts: partsWith({ states: [first, gone] }) } })
 
   const { body } = await fetchAdmin(`${admin}/status`)
 
@@ -41,7 +41,7 @@ test('workers are listed as the report beside them found them', async () => {
     reports++
     return report
   }
-  const admin = await open({ context: { parts: partsWith(workers) }, reports: counting })
+  const admin = await openStatusListener({ context: { parts: partsWith(workers) }, reports: counting })
 
   const before = reports
   const { body } = await fetchAdmin(`${admin}/status`)
@@ -56,7 +56,7 @@ test.each([
   ['while the gateway stops, although workers serve', null, true, 'draining', 'draining'],
   ['while the gateway stops, and nothing listens any more', 'not-listening', true, 'draining', 'draining'],
 ] as const)('a gateway is ready or not: %s', async (_, notServing, draining, reason, state) => {
-  const admin = await open({ context: { notServing: () => notServing, draining: () => draining } })
+  const admin = await openStatusListener({ context: { notServing: () => notServing, draining: () => draining } })
 
   const [ready, status] = [await fetchAdmin(`${admin}/ready`), await fetchAdmin(`${admin}/status`)]
 
@@ -72,7 +72,7 @@ test('an endpoint that only some workers have ejected is none to drain the other
     const ejected = { ...quiet, upstreams: { ...quiet.upstreams, market: { ...market, endpoints } } }
     return mergeReports(quiet, [quiet, ejected])
   }
-  const admin = await open({ reports: ejectedByOne })
+  const admin = await openStatusListener({ reports: ejectedByOne })
   const command = { method: 'POST', body: JSON.stringify({ group: 'market', url: two }) }
 
   const { status, body } = await fetchAdmin(`${admin}/endpoints/drain`, 'POST', command)

@@ -37,7 +37,7 @@ const start = async (settings: Settings, env: Readonly<Record<string, string>> =
   return { served, port, file }
 }
 
-const ask = (port: number, path: string, agent?: Agent): Promise<IncomingMessage> =>
+const getResponse = (port: number, path: string, agent?: Agent): Promise<IncomingMessage> =>
   new Promise((resolve, reject) => {
     get({ host: '127.0.0.1', port, path, agent }, (response) => {
       response.resume()
@@ -123,7 +123,10 @@ test('it prints the nine, reloads at SIGHUP, opens no inspector, and after SIGIN
   served.signal('SIGHUP')
   await expect.poll(disk.hung).toBe(true)
   const agent = new Agent({ keepAlive: true })
-  const before = [(await ask(admin, '/ready')).statusCode, (await ask(port, path, agent)).headers.connection]
+  const before = [
+    (await getResponse(admin, '/ready')).statusCode,
+    (await getResponse(port, path, agent)).headers.connection,
+  ]
   const [idle, client] = [await rawClient(port), await rawClient(port)]
   client.send(bareGet(`${path}?held`))
   await upstream.received
@@ -131,7 +134,12 @@ test('it prints the nine, reloads at SIGHUP, opens no inspector, and after SIGIN
   await served.line(({ msg }) => msg === 'stopping')
   served.signal('SIGINT')
   await served.line(({ again }) => again === true)
-  const after = await Promise.all([ask(admin, '/ready'), ask(admin, '/live'), ask(port, path, agent), ask(port, path)])
+  const after = await Promise.all([
+    getResponse(admin, '/ready'),
+    getResponse(admin, '/live'),
+    getResponse(port, path, agent),
+    getResponse(port, path),
+  ])
   const dial = () =>
     rawClient(port)
       .then((more) => more.close())

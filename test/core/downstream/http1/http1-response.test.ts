@@ -19,7 +19,7 @@ type Write<Response> = (response: Response) => void
 type Exchange<Response> = (request: string, write: Write<Response>) => Promise<string>
 
 /** Opens a server that writes each response as the caller says; returns a function that sends a request. */
-const open = async <Response = Http1Response>(
+const openResponseServer = async <Response = Http1Response>(
   serve = (respond: Write<never>): Promise<number> =>
     serveHttp1((_, response) => respond(response as never), { listen: { timeouts: { keepAlive: '72500ms' } } }),
 ): Promise<Exchange<Response>> => {
@@ -33,7 +33,7 @@ const open = async <Response = Http1Response>(
 
 /** The same by Node's own server. */
 const openNode = () =>
-  open<ServerResponse>(async (respond) => {
+  openResponseServer<ServerResponse>(async (respond) => {
     const server = createServer({ keepAliveTimeout: 72_500 }, (_, response) => respond(response as never))
     return listen(server)
   })
@@ -66,7 +66,7 @@ const heads: readonly (readonly [status: number, phrase: string, fields: readonl
 ]
 
 test.each(Object.entries(requests))('each head to %s goes out as Node writes it', async (name, request) => {
-  const [exchange, exchangeByNode] = [await open(), await openNode()]
+  const [exchange, exchangeByNode] = [await openResponseServer(), await openNode()]
   const cases = heads.slice(0, name === 'HTTP/1.1' ? undefined : 4)
 
   for (const [status, phrase, fields] of cases) {
@@ -89,7 +89,7 @@ test.each(Object.entries(requests))('each head to %s goes out as Node writes it'
 test.each(Object.entries(requests))(
   'a response without content to %s has no length, and ends no connection',
   async (name, request) => {
-    const exchange = await open()
+    const exchange = await openResponseServer()
     const ends = name === 'HTTP/1.0' || name.endsWith('close')
     const connection = ends ? 'Connection: close' : 'Connection: keep-alive\r\nKeep-Alive: timeout=72'
 
@@ -105,7 +105,7 @@ test.each(Object.entries(requests))(
 )
 
 test.each(Object.entries(requests))('the last response to %s announces it as Node does', async (_name, request) => {
-  const [exchange, exchangeByNode] = [await open(), await openNode()]
+  const [exchange, exchangeByNode] = [await openResponseServer(), await openNode()]
 
   for (const fields of [[...length, 'X-Last', '1'], ['X-Last', '1'], date]) {
     const actual = await exchange(request, (response) => {
@@ -124,7 +124,7 @@ test.each(Object.entries(requests))('the last response to %s announces it as Nod
 })
 
 test.each(['caf\xc3\xa9', 'caf\xe9'])('the bytes of Content-Disposition behind a length stay: %j', async (name) => {
-  const received = await (await open())(requests['HTTP/1.1'], (response) => {
+  const received = await (await openResponseServer())(requests['HTTP/1.1'], (response) => {
     response.writeFields(200, '', [...length, 'Content-Disposition', `attachment; filename="${name}"`])
     response.end('body')
   })
@@ -148,7 +148,7 @@ test.each([
 ] as const)('%s is rejected, and another head can be written', async (_what, status, phrase, fields) => {
   const thrown: unknown[] = []
 
-  const received = await (await open())(requests['HTTP/1.1'], (response) => {
+  const received = await (await openResponseServer())(requests['HTTP/1.1'], (response) => {
     try {
       response.writeFields(status, phrase, fields)
     } catch (error) {
@@ -165,7 +165,7 @@ test.each([
 })
 
 test('bytes that were sent ahead of a head are not sent again, and no interim response comes between', async () => {
-  const received = await (await open())(requests['HTTP/1.1'], (response) => {
+  const received = await (await openResponseServer())(requests['HTTP/1.1'], (response) => {
     response.request.socket.write('HTTP/')
     response.charsSentAhead = 5
     response.writeContinue(() => {})

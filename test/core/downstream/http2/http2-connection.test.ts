@@ -20,7 +20,7 @@ interface Written {
 }
 
 /** Opens a connection whose client has a large connection window by default. */
-const open = (connectionWindow = 2 ** 30) => {
+const openConnection = (connectionWindow = 2 ** 30) => {
   let bytes = Buffer.alloc(0)
   let isStalled = false
   const socket = Object.assign(new EventEmitter(), {
@@ -90,7 +90,7 @@ const windows = (...ids: readonly number[]): Buffer[] =>
 
 describe('responses', () => {
   test('responses take turns, a frame each', async () => {
-    const { connection, streams, receive, written } = open()
+    const { connection, streams, receive, written } = openConnection()
     receive(request(1), request(3), ...windows(1, 3))
     await written()
 
@@ -104,7 +104,7 @@ describe('responses', () => {
   })
 
   test('responses go out to the window of each, and continue when it opens', async () => {
-    const { connection, streams, receive, written } = open()
+    const { connection, streams, receive, written } = openConnection()
     receive(createFrame(frameTypes.settings, 0, 0, Buffer.from([0, 4, 0, 0, 0, 10])), request(1))
     await written()
     const [stream] = streams as [Stream]
@@ -129,7 +129,7 @@ describe('responses', () => {
   })
 
   test('a head longer than a frame continues in CONTINUATION, and ends without a body', async () => {
-    const { connection, streams, receive, written } = open()
+    const { connection, streams, receive, written } = openConnection()
     receive(request(1))
     await written()
 
@@ -145,7 +145,7 @@ describe('responses', () => {
   })
 
   test('response heads are written, some in each write, while the window of the connection is shut', async () => {
-    const { connection, streams, receive, written } = open(1)
+    const { connection, streams, receive, written } = openConnection(1)
     receive(...[1, 3, 5, 7, 9].map((id) => request(id)), ...windows(1))
     await written()
 
@@ -159,7 +159,7 @@ describe('responses', () => {
 
   // RFC 7541 §4.2.
   test('the first response announces the smallest and the last table size of several settings in one frame', async () => {
-    const { connection, streams, receive, written } = open()
+    const { connection, streams, receive, written } = openConnection()
     const sizes = [0, 4096].map((size) => Buffer.from([0, 1, 0, 0, size >> 8, 0]))
     receive(createFrame(frameTypes.settings, 0, 0, Buffer.concat(sizes)), request(1))
     await written()
@@ -170,7 +170,7 @@ describe('responses', () => {
   })
 
   test('responses wait while the socket is full, and a reset stream sends nothing more', async () => {
-    const { connection, streams, receive, written, stall } = open()
+    const { connection, streams, receive, written, stall } = openConnection()
     receive(request(1), request(3))
     await written()
     const [first, second] = streams as [Stream, Stream]
@@ -193,7 +193,7 @@ describe('responses', () => {
 })
 
 test('a broken frame ends the connection with GOAWAY, and all its streams', async () => {
-  const { connection, socket, streams, failures, closed, receive, written } = open()
+  const { connection, socket, streams, failures, closed, receive, written } = openConnection()
   receive(request(1))
   const heard = hear(streams[0])
   await written()
@@ -219,7 +219,7 @@ test.each([
   [['content-length', '3'], 'a body that is not as long as content-length says'],
   [['x-a', 'a'.repeat(64 * 1024)], 'a list of more than 65536 bytes (SETTINGS_MAX_HEADER_LIST_SIZE)'],
 ] as const)('a request with %j is reset, and the log can say why', async (fields, fault) => {
-  const { faults, streams, failures, receive, written } = open()
+  const { faults, streams, failures, receive, written } = openConnection()
   const bytes = block(...get(), ...fields)
   await written()
 
@@ -231,7 +231,7 @@ test.each([
 })
 
 test('a request that breaks the protocol while under way is reset, and its fault is known', () => {
-  const { streams, receive } = open()
+  const { streams, receive } = openConnection()
   const length = block(...get('/', 'POST'), 'content-length', '1')
 
   receive(createFrame(1, 4, 1, length), createFrame(0, 0, 1, Buffer.from('ab')))
@@ -247,7 +247,7 @@ test('a request that breaks the protocol while under way is reset, and its fault
 })
 
 test('HEADERS that are too short for their priority end the connection with FRAME_SIZE_ERROR', () => {
-  const { failures, receive } = open()
+  const { failures, receive } = openConnection()
 
   receive(createFrame(frameTypes.headers, flags.priority | 5, 1, Buffer.alloc(4)))
 
@@ -255,7 +255,7 @@ test('HEADERS that are too short for their priority end the connection with FRAM
 })
 
 test('a PRIORITY that depends on itself resets its stream, but sends nothing on one that has closed', async () => {
-  const { connection, streams, receive, written } = open()
+  const { connection, streams, receive, written } = openConnection()
   receive(request(1), request(3))
   connection.endResponse(streams[0] as Stream)
   await written()
@@ -267,7 +267,7 @@ test('a PRIORITY that depends on itself resets its stream, but sends nothing on 
 
 // RFC 9113 §6.8: the client has not heard of it yet.
 test('frames of streams behind GOAWAY are ignored, and earlier streams are served', async () => {
-  const { connection, socket, streams, failures, receive, written } = open()
+  const { connection, socket, streams, failures, receive, written } = openConnection()
   receive(request(1))
   await written()
 
@@ -290,7 +290,7 @@ test('frames of streams behind GOAWAY are ignored, and earlier streams are serve
 test('a client that makes the gateway reply, and reads nothing, loses its connection', async () => {
   vi.useFakeTimers({ toFake: ['performance'] })
   onTestFinished(() => void vi.useRealTimers())
-  const { failures, receive, written, stall } = open()
+  const { failures, receive, written, stall } = openConnection()
   stall(true)
   receive(createFrame(frameTypes.ping, 0, 0, Buffer.alloc(8)))
   await written()
@@ -304,7 +304,7 @@ test('a client that makes the gateway reply, and reads nothing, loses its connec
 })
 
 test('the owner of a response whose connection breaks before the system has taken it gets an error', async () => {
-  const { connection, socket, streams, receive } = open()
+  const { connection, socket, streams, receive } = openConnection()
   receive(request(1))
   const [stream] = streams as [Stream]
   const heard = hear(stream)
@@ -322,7 +322,7 @@ test.each([
   ['END_STREAM', createFrame(frameTypes.data, flags.endStream, 1, Buffer.alloc(0)), ['sent', 'closed']],
   ['RST_STREAM', createNumberFrame(frameTypes.rstStream, 1, 8), ['closed']],
 ] as const)('a stream ends once, also with %s before the system has taken its response', async (_, end, told) => {
-  const { connection, socket, streams, closed, receive, written } = open()
+  const { connection, socket, streams, closed, receive, written } = openConnection()
   const taken: (() => void)[] = []
   receive(request(1, false))
   await written()
@@ -338,7 +338,7 @@ test.each([
 })
 
 test('a response ends once, even if a window opens behind it', async () => {
-  const { connection, streams, receive, written } = open()
+  const { connection, streams, receive, written } = openConnection()
   receive(request(1, false))
   const heard = hear(streams[0])
   connection.endResponse(streams[0] as Stream)
@@ -351,7 +351,7 @@ test('a response ends once, even if a window opens behind it', async () => {
 })
 
 test('a complete body counts while it waits', async () => {
-  const { connection, streams, receive, written } = open()
+  const { connection, streams, receive, written } = openConnection()
   const data = (length: number, frameFlags = 0) => createFrame(frameTypes.data, frameFlags, 1, Buffer.alloc(length))
   const many = (count: number) => Array.from({ length: count }, () => data(16_384))
   receive(request(1, false), ...many(3), data(16_383))

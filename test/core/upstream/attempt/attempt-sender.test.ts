@@ -10,8 +10,6 @@ import { openTestUpstream, sendOutcome } from '../../../helpers/open-upstream.ts
 import { onRequest, rawUpstream } from '../../../helpers/upstream.ts'
 import { eventually } from '../../../helpers/wire.ts'
 
-const open = openTestUpstream
-
 const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
 
 /** Opens an upstream that responds at once. */
@@ -37,7 +35,7 @@ describe('a request that cannot be sent as one', () => {
 
   test('is internal, whatever field it has, and wedges nothing in a pool of eight', async () => {
     const { url, connections } = await responsive()
-    const upstream = open(url)
+    const upstream = openTestUpstream(url)
 
     for (const fields of rejected) {
       expect(await outcomes(upstream, () => fakeExchange({ fields }))).toEqual(['internal'])
@@ -49,7 +47,7 @@ describe('a request that cannot be sent as one', () => {
 
   test('with a streamed body is rejected before a byte of it is read', async () => {
     const { url } = await responsive()
-    const upstream = open(url)
+    const upstream = openTestUpstream(url)
     const stop = vi.fn()
     const upload: Upload = { [Symbol.asyncIterator]: () => expect.unreachable(), stop }
     const body = { ...fakeBody(null), stream: () => upload }
@@ -65,7 +63,7 @@ describe('an exchange that is aborted', () => {
 
   test('before it is sent goes nowhere', async () => {
     const { url, accepted } = await responsive()
-    const upstream = open(url)
+    const upstream = openTestUpstream(url)
     const exchange = fakeExchange()
 
     exchange.abort(clientGone())
@@ -83,7 +81,7 @@ describe('an exchange that is aborted', () => {
         if (head.includes('x-live')) socket.write(ok)
       }),
     )
-    const upstream = open(url, { maxConnections: 1 })
+    const upstream = openTestUpstream(url, { maxConnections: 1 })
     const first = fakeExchange({ fields: ['x-first', '1'] })
     const firstOutcome = sendOutcome(upstream, first)
     await expect.poll(() => heads.length).toBe(1)
@@ -109,7 +107,7 @@ describe('an exchange that is aborted', () => {
         socket.write(ok)
       })
     })
-    const upstream = open(url, { maxConnections: 1 })
+    const upstream = openTestUpstream(url, { maxConnections: 1 })
     await sendOutcome(upstream, fakeExchange())
     const exchange = fakeExchange({ fields: ['x-gone', '1'] })
     exchange.onSent = () => exchange.abort(new GatewayError('deadline-exceeded'))
@@ -123,7 +121,7 @@ describe('an exchange that is aborted', () => {
   })
 
   test('while the connection of others is rejected fails once, and keeps its own reason', async () => {
-    const upstream = open(`http://127.0.0.1:${await freePort()}`, { maxConnections: 1 })
+    const upstream = openTestUpstream(`http://127.0.0.1:${await freePort()}`, { maxConnections: 1 })
     const exchange = fakeExchange()
     const other = fakeExchange()
 
@@ -135,7 +133,7 @@ describe('an exchange that is aborted', () => {
 
   test('while its head is known and its body is not taken fails the body', async () => {
     const { url, connections } = await responsive('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc')
-    const upstream = open(url)
+    const upstream = openTestUpstream(url)
     const exchange = fakeExchange()
 
     const { body } = await upstream.send(exchange)
@@ -153,13 +151,13 @@ describe('an exchange that is aborted', () => {
 test('a response that is malformed is bad-response', async () => {
   const { url, connections } = await responsive('HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 3\r\n\r\nabc')
 
-  expect(await sendOutcome(open(url), fakeExchange())).toBe('bad-response')
+  expect(await sendOutcome(openTestUpstream(url), fakeExchange())).toBe('bad-response')
   await expect.poll(connections).toBe(0)
 })
 
 test('a response that was not requested, behind another, is dropped', async () => {
   const { url, accepted } = await responsive(ok + ok.replace('ok', 'no'))
-  const upstream = open(url, { maxConnections: 1 })
+  const upstream = openTestUpstream(url, { maxConnections: 1 })
   const bodies: (string | undefined)[] = []
 
   for (let i = 0; i < 3; i++) bodies.push((await upstream.send(fakeExchange())).body.takeBuffered()?.toString())
@@ -172,7 +170,7 @@ test.each([
   ['is not when keepAlive is 0', { keepAlive: 0 }, 3],
 ])('a connection %s', async (_, settings, connections) => {
   const { url, accepted } = await responsive()
-  const upstream = open(url, settings)
+  const upstream = openTestUpstream(url, settings)
 
   for (let i = 0; i < 3; i++) expect(await sendOutcome(upstream, fakeExchange())).toBe(200)
 
@@ -189,7 +187,7 @@ test('of the connections that are free, a request goes out on the one that was u
       return socket.write(ok)
     }),
   )
-  const upstream = open(url)
+  const upstream = openTestUpstream(url)
   let responded = 0
   for (const _ of [1, 2, 3]) void sendOutcome(upstream, fakeExchange()).then(() => responded++)
   await eventually(() => held.length === 3)
@@ -207,7 +205,7 @@ test('of the connections that are free, a request goes out on the one that was u
 test('closing finishes what runs', async () => {
   const requested = Promise.withResolvers<Socket>()
   const { url } = await rawUpstream((socket) => onRequest(socket, () => requested.resolve(socket)))
-  const upstream = open(url)
+  const upstream = openTestUpstream(url)
   const running = sendOutcome(upstream, fakeExchange())
   const socket = await requested.promise
 
@@ -222,7 +220,7 @@ test.each([
   ['hears of each attempt that has a connection', async () => (await responsive()).url, [200, 200], 2],
   ['hears nothing while none takes it', async () => `http://127.0.0.1:${await freePort()}`, ['connect-failed'], 0],
 ])('an exchange that wants to know when it is sent %s', async (_, origin, expected, sent) => {
-  const upstream = open(await origin())
+  const upstream = openTestUpstream(await origin())
   const onSent = vi.fn()
   const exchange = Object.assign(fakeExchange(), { onSent })
   const actual: unknown[] = []
@@ -236,7 +234,7 @@ test.each([
   ['has been sent completely when its response is complete', 1, true],
   ['may still be written by the attempt before, when it was sent twice', 2, false],
 ])('a body that was read first %s', async (_, times, expected) => {
-  const upstream = open((await responsive()).url)
+  const upstream = openTestUpstream((await responsive()).url)
   const exchange = fakeExchange({ operation: 'valuation.score', body: fakeBody(3) })
 
   for (let n = 0; n < times; n++) await sendOutcome(upstream, exchange)

@@ -28,7 +28,7 @@ const inFlight = (upstream: Upstream) => upstream.members[0]?.endpoint.inFlight
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 /** Opens an upstream that notes its sockets and the methods it was asked for, and does with each as it is told. */
-const open = async (
+const openRecordingUpstream = async (
   handle: (socket: Socket, connection: number) => void = respond,
   more: Parameters<typeof openTestUpstream>[1] = { maxConnections: 1 },
 ) => {
@@ -47,7 +47,7 @@ const open = async (
 /** Opens one that has responded to the first request of its first connection, and calls `other` for every other. */
 const responded = async (other: (socket: Socket, connection: number) => void) => {
   let isFirst = true
-  const opened = await open((socket, connection) => {
+  const opened = await openRecordingUpstream((socket, connection) => {
     if (isFirst) respond(socket)
     else other(socket, connection)
     isFirst = false
@@ -83,7 +83,7 @@ test.each([
   ['GET', get],
   ['POST', post],
 ])('an idle connection that is reset before a %s went out on it costs it nothing', async (_, make) => {
-  const { upstream, sockets } = await open()
+  const { upstream, sockets } = await openRecordingUpstream()
   const outcomes: unknown[] = []
 
   for (let round = 0; round < 3; round++) {
@@ -97,7 +97,7 @@ test.each([
 })
 
 test('a fresh connection that is cut fails a GET at once', async () => {
-  const { upstream, accepted } = await open(cut)
+  const { upstream, accepted } = await openRecordingUpstream(cut)
 
   expect([await sendGet(upstream), accepted()]).toEqual(['reset-before-headers', 1])
 })
@@ -141,7 +141,7 @@ describe('a connection that is closed for having been idle, in the moment before
    * `sockets` happens in the moment before the next request is written: the event loop does not notice it in between.
    */
   const idle = async (more: Parameters<typeof openTestUpstream>[1] = {}) => {
-    const opened = await open(respond, more)
+    const opened = await openRecordingUpstream(respond, more)
     await sendGet(opened.upstream)
     await turn()
     vi.advanceTimersByTime(1000)
@@ -185,7 +185,7 @@ describe('a connection that is closed for having been idle, in the moment before
     ['is used by the next POST', () => {}, 1],
     ['that is closed costs the next POST nothing', (socket) => void socket.destroy(), 2],
   ])('when its first client left before it was made, one %s', async (_, strike, connections) => {
-    const { upstream, sockets, accepted } = await open()
+    const { upstream, sockets, accepted } = await openRecordingUpstream()
     const left = get()
     const leaving = sendOutcome(upstream, left)
     left.abort(new GatewayError('client-gone'))
@@ -233,7 +233,7 @@ test.each([
   const connectionsAfter = async (ms: number): Promise<number> => {
     vi.useFakeTimers({ toFake: isTimerLate ? ['performance'] : ['setTimeout', 'clearTimeout', 'performance'] })
     onTestFinished(() => void vi.useRealTimers())
-    const { upstream, accepted } = await open((socket) => socket.write(response), { keepAlive: 1500 })
+    const { upstream, accepted } = await openRecordingUpstream((socket) => socket.write(response), { keepAlive: 1500 })
     await sendGet(upstream)
     await turn()
     vi.advanceTimersByTime(ms)

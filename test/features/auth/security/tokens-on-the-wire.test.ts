@@ -15,7 +15,7 @@ const site = liveGatewayForAll({
   clients: [{ id: 'bank-a', claims: { client_id: 'bank-a' }, operations: ['market.insights'] }],
 })
 
-const ask = (shown: string, path = '/market/insights'): Promise<Response> =>
+const fetchWithToken = (shown: string, path = '/market/insights'): Promise<Response> =>
   fetch(`http://127.0.0.1:${site.port}${path}`, { headers: { authorization: `Bearer ${shown}` } })
 const lineOf = async (wanted: (line: LogLine) => boolean): Promise<LogLine | undefined> => {
   await expect.poll(() => site.lines.some(wanted)).toBe(true)
@@ -29,7 +29,7 @@ test.each<[reason: string, cause: string, token: string]>([
 ])('the log has %s (%s), the client a challenge, and nobody the token', async (reason, cause, token) => {
   const before = site.server.requests.length
 
-  const response = await ask(token)
+  const response = await fetchWithToken(token)
   const body = await response.text()
 
   expect([response.status, JSON.parse(body).code]).toEqual([401, 'unauthenticated'])
@@ -39,7 +39,7 @@ test.each<[reason: string, cause: string, token: string]>([
   expect(site.server.requests).toHaveLength(before)
   for (const part of token.split('.')) expect(body + JSON.stringify(site.lines)).not.toContain(part)
   // It was that, and nothing else, that was wrong.
-  expect((await ask(signToken(key))).status).toBe(200)
+  expect((await fetchWithToken(signToken(key))).status).toBe(200)
 })
 
 // RFC 8725 §2.9, §3.10: a gateway that follows asks any address for an attacker.
@@ -47,7 +47,7 @@ test('a token that says where its key is has nothing fetched from there', async 
   const elsewhere = await httpUpstream((_, response) => void response.end(jwks(own)))
 
   for (const name of ['jku', 'x5u']) {
-    expect((await ask(signToken(own, claims(), { [name]: elsewhere.url }))).status).toBe(401)
+    expect((await fetchWithToken(signToken(own, claims(), { [name]: elsewhere.url }))).status).toBe(401)
     expect(await lineOf(({ cause }) => cause === `its header has ${name}`)).toMatchObject({
       reason: 'other-token-flaw',
     })
@@ -60,7 +60,7 @@ test('a token in the query is rejected, though a good one is shown as well', asy
   const good = signToken(key)
   const before = site.server.requests.length
 
-  const response = await ask(good, `/market/insights?a=b&acc%65ss_token=${good}`)
+  const response = await fetchWithToken(good, `/market/insights?a=b&acc%65ss_token=${good}`)
 
   expect([response.status, await response.json()]).toMatchObject([400, { code: 'bad-request' }])
   expect(await lineOf(({ cause }) => cause === 'there is a token in the query')).toBeTruthy()

@@ -18,11 +18,11 @@ const site = liveGatewayForAll({
   operations: { 'analysis.esg-grant': { auth: 'none' } },
 })
 
-const ask = (path: string, key?: string): Promise<Response> =>
+const fetchWithKey = (path: string, key?: string): Promise<Response> =>
   fetch(`${site.live.url}${path}`, { headers: key === undefined ? {} : { 'X-Api-Key': key } })
 
 test('a client with a key may call what it is entitled to, and the upstream learns its id, and not its key', async () => {
-  const response = await ask('/market/insights', keyOf('a'))
+  const response = await fetchWithKey('/market/insights', keyOf('a'))
 
   const fields = site.received()[0]?.rawHeaders ?? []
   expect(response.status).toBe(200)
@@ -33,7 +33,7 @@ test('a client with a key may call what it is entitled to, and the upstream lear
 })
 
 test('an operation that asks for no authentication needs no key', async () => {
-  expect((await ask('/analysis/esg-grant')).status).toBe(200)
+  expect((await fetchWithKey('/analysis/esg-grant')).status).toBe(200)
 })
 
 test.each([
@@ -54,7 +54,7 @@ test.each([
   ['is disabled', '/market/insights', 'b', 'the client is disabled', 'client-disabled'],
   ['comes from elsewhere', '/market/insights', 'c', 'the client may not call from this address', 'wrong-address'],
 ])('a client that %s gets 403 and no reason, which stands in the log', async (_, path, letter, cause, reason) => {
-  const response = await ask(path, keyOf(letter))
+  const response = await fetchWithKey(path, keyOf(letter))
 
   expect(response.status).toBe(403)
   expect(await response.json()).toMatchObject({ code: 'forbidden', title: 'Forbidden' })
@@ -65,7 +65,7 @@ test.each([
   ['nothing', undefined],
   ['a wrong key', `a.${'b'.repeat(43)}`],
 ])('a client with %s gets a challenge', async (_, key) => {
-  const response = await ask('/market/insights', key)
+  const response = await fetchWithKey('/market/insights', key)
 
   expect(response.status).toBe(401)
   expect(response.headers.get('WWW-Authenticate')).toBe('ApiKey realm="lender-gateway", field="X-Api-Key"')

@@ -283,7 +283,7 @@ const maxBytes = 1024 * 1024
 const fresh = ['Cache-Control', 'max-age=60', 'ETag', '"a"']
 
 /** Opens a cache. `fetch` has what is not stored come whole, and does not read it. */
-const boot = () => {
+const openSmallCache = () => {
   const stage = openCache({ maxEntry: 2 * bodyBytes }, maxBytes)
   const ask = (query: string, fields: readonly string[] = []) => {
     const exchange = fakeExchange({ query, fields: [...fields] })
@@ -302,7 +302,7 @@ const boot = () => {
 // The attack: fetch one response after another and read none. An evicted body stays in memory for a client that does
 // not read.
 test('a body that has left the store counts as long as a client reads it, and no more is taken than there is room for', async () => {
-  const { fetch, store, partition } = boot()
+  const { fetch, store, partition } = openSmallCache()
 
   const unread = []
   for (let nth = 0; nth < 50; nth++) unread.push(await fetch(`?nth=${nth}`))
@@ -317,7 +317,7 @@ test('a body that has left the store counts as long as a client reads it, and no
 })
 
 test('a body that is read from the store counts once, and on after a purge, until all have it', async () => {
-  const { ask, fetch, store, partition } = boot()
+  const { ask, fetch, store, partition } = openSmallCache()
   const first = await fetch('')
   new Client(first.response.body)
   first.exchange.finish()
@@ -336,7 +336,7 @@ test('a body that is read from the store counts once, and on after a purge, unti
 })
 
 test('a body that is validated while it is read does not count twice', async () => {
-  const { ask, fetch, store, sent } = boot()
+  const { ask, fetch, store, sent } = openSmallCache()
   await fetch('')
   const stored = store.bytes
   const { exchange, response } = ask('', ['Cache-Control', 'no-cache'])

@@ -8,7 +8,7 @@ import { bootLiveGateway } from '../../../helpers/live-gateway.ts'
 import { httpUpstream, type Responder } from '../../../helpers/upstream.ts'
 
 /** Boots a gateway whose `risk` has a candidate, and runs the command there. */
-const boot = async (own: object, responding?: Responder) => {
+const bootWithCandidate = async (own: object, responding?: Responder) => {
   const [primary, candidate] = [await httpUpstream(), await httpUpstream(responding)]
   const risk = { endpoints: [primary.url], candidate: { endpoints: [candidate.url], ...own } }
   const live = await bootLiveGateway({ upstreams: { risk } })
@@ -18,7 +18,7 @@ const boot = async (own: object, responding?: Responder) => {
 
 describe('shift', () => {
   test('shift shows the share, sends commands, and prints what holds until when', async () => {
-    const { live, candidate, run } = await boot({ steps: { shares: ['1%', '5%'], every: '15m' } })
+    const { live, candidate, run } = await bootWithCandidate({ steps: { shares: ['1%', '5%'], every: '15m' } })
     const said = async (...args: readonly string[]): Promise<string> => {
       const { code, out, err } = await run('risk', ...args)
       expect([code, err]).toEqual([0, ''])
@@ -119,7 +119,7 @@ describe('shift --promote', () => {
   })
 
   test('warns of a gateway where not all clients are on the candidate, or where it was taken back', async () => {
-    const { live, run } = await boot({ share: '100%' })
+    const { live, run } = await bootWithCandidate({ share: '100%' })
     const promote = (...more: readonly string[]) => run('risk', '--promote', '--config', live.file, ...more)
 
     const whole = await promote('--format', 'json')
@@ -136,7 +136,9 @@ describe('shift --promote', () => {
   })
 
   test('warns of a candidate of which no endpoint is up, which `shift` does not recommend', async () => {
-    const { live, candidate, run } = await boot({ share: '100%' }, (_, response) => response.writeHead(500).end())
+    const { live, candidate, run } = await bootWithCandidate({ share: '100%' }, (_, response) =>
+      response.writeHead(500).end(),
+    )
     for (let i = 0; i < 5; i++) await (await fetch(`${live.url}/risk/asset-valuation`, { method: 'POST' })).text()
 
     const shown = await run('risk', '--config', live.file)

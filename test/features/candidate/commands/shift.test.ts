@@ -10,7 +10,7 @@ import { testConfig } from '../../../helpers/gateway.ts'
 import { bootLiveGateway, fetchAdmin } from '../../../helpers/live-gateway.ts'
 
 /** Boots a gateway whose risk has a candidate that was asked nothing, and so is up. */
-const boot = async (own: object) => {
+const bootWithCandidate = async (own: object) => {
   const settings = (more: object) => ({
     upstreams: { risk: { endpoints: ['sandbox'], candidate: { endpoints: ['http://127.0.0.1:1'], ...more } } },
   })
@@ -39,7 +39,7 @@ const asFile = {
 }
 
 test('a shift command overrides the file for its time; the log has who, why, and until when', async () => {
-  const { live, shift, status } = await boot({ share: '5%' })
+  const { live, shift, status } = await bootWithCandidate({ share: '5%' })
   const one = 'one of to, pause, resume and abort is expected'
 
   for (const [body, code, detail, group] of [
@@ -74,7 +74,7 @@ test('a shift command overrides the file for its time; the log has who, why, and
 })
 
 test('an override survives edits of other keys and rejected edits, and a stop survives a rollback', async () => {
-  const { live, settings, shift, status, reload } = await boot({ share: '5%' })
+  const { live, settings, shift, status, reload } = await bootWithCandidate({ share: '5%' })
   await shift({ abort: true, reason: 'it lies' })
 
   const { risk } = settings({ share: '5%' }).upstreams

@@ -32,7 +32,7 @@ const abort = { kind: 'abort' } as const
 const resume = { kind: 'resume' } as const
 
 /** Opens shifts whose risk has a candidate with this plan, and records the news. */
-const open = (risk: ShiftPlan) => {
+const openShifts = (risk: ShiftPlan) => {
   const news: string[] = []
   const shifts = new Shifts((group, what, { share }) => news.push(`${group} ${what} ${share}`))
   opened.push(shifts)
@@ -61,7 +61,7 @@ const open = (risk: ShiftPlan) => {
 
 describe('the file', () => {
   test('a candidate has the share of the file, and a group without a candidate has none', () => {
-    const { shifts, state } = open(plan())
+    const { shifts, state } = openShifts(plan())
 
     expect(shifts.get('market')).toBeNull()
     expect(state()).toEqual({
@@ -72,7 +72,7 @@ describe('the file', () => {
   })
 
   test('another candidate in the file ends the commands for the earlier one, and leaves no timer', () => {
-    const { shifts, share, tell, edit } = open(stepped())
+    const { shifts, share, tell, edit } = openShifts(stepped())
     tell(to(0.5, 60))
     edit(plan({ digest: 'b' }))
     const other = share()
@@ -82,7 +82,7 @@ describe('the file', () => {
   })
 
   test('a reload with the same candidate changes nothing', () => {
-    const { shifts, state, tell } = open(stepped())
+    const { shifts, state, tell } = openShifts(stepped())
     pass(16)
     tell(to(0.5, 60))
     const before = state()
@@ -94,7 +94,7 @@ describe('the file', () => {
   })
 
   test('prepare() returns the states under the next file, and changes nothing', () => {
-    const { shifts, share, tell } = open(plan())
+    const { shifts, share, tell } = openShifts(plan())
     tell(to(0.5, 60))
 
     const same = shifts.prepare({ risk: plan() }).view
@@ -112,7 +112,7 @@ const takeBack = 'take back'
 type Story = readonly (number | ShiftCommand | typeof takeBack)[]
 
 /** Lets a story happen; returns the share at its beginning, and after each part of it. */
-const play = (gateway: ReturnType<typeof open>, story: Story): readonly unknown[] => [
+const play = (gateway: ReturnType<typeof openShifts>, story: Story): readonly unknown[] => [
   gateway.share(),
   ...story.map((part) => {
     if (typeof part === 'number') pass(part)
@@ -165,11 +165,11 @@ describe('the share by and by', () => {
     ],
     ['a resume restarts the steps', stepped(-31), [takeBack, resume, 15], [0.25, 0, 0.01, 0.05]],
   ])('%s', (_, risk, story, shares) => {
-    expect(play(open(risk), story)).toEqual(shares)
+    expect(play(openShifts(risk), story)).toEqual(shares)
   })
 
   test('a jump of the wall clock does not change the share', () => {
-    const { share } = open(stepped())
+    const { share } = openShifts(stepped())
 
     vi.setSystemTime(start + day * minute)
     pass(14)
@@ -208,7 +208,7 @@ describe('the state, in words, and the news', () => {
     ['of a takeback that holds again', plan(), [takeBack, to(0.1, 60), 60], stopped, [told, 'risk override ended 0']],
     ['of a takeback at a share of 0: clients by name, and copies', plan({ share: 0 }), [takeBack], stopped, [told]],
   ])('%s', (_, risk, story, expected, news) => {
-    const gateway = open(risk)
+    const gateway = openShifts(risk)
     play(gateway, story)
 
     expect(gateway.state()).toMatchObject(expected)
@@ -216,7 +216,7 @@ describe('the state, in words, and the news', () => {
   })
 
   test('no timer runs while nothing is due', () => {
-    for (const story of [[46], [takeBack], [abort]] satisfies readonly Story[]) play(open(stepped()), story)
+    for (const story of [[46], [takeBack], [abort]] satisfies readonly Story[]) play(openShifts(stepped()), story)
 
     expect(vi.getTimerCount()).toBe(0)
   })
@@ -226,10 +226,10 @@ test.each<[string, ShiftCommand, object]>([
   ['an override', to(0.06, 20), { share: 0.06, step: { reached: 2 } }],
   ['a pause', pause(20), { share: 0.01, step: { reached: 1 } }],
 ])('after a time without a gateway, steps catch up by one, and %s is over', (_, command, expected) => {
-  const before = open(stepped(10))
+  const before = openShifts(stepped(10))
   before.tell(command)
   const { record } = before.toKeep()
-  const { shifts, state } = open(plan({ digest: 'b' }))
+  const { shifts, state } = openShifts(plan({ digest: 'b' }))
 
   shifts.prepare({ risk: stepped(10) }, false, () => ({ record, ageMs: 600 * minute })).commit()
   const begun = state()
@@ -241,7 +241,7 @@ test.each<[string, ShiftCommand, object]>([
 })
 
 test('an undone command restores the earlier override, with the time that it has left', () => {
-  const { state, share, tell, command } = open(plan())
+  const { state, share, tell, command } = openShifts(plan())
   tell(to(0.25, 60))
   pass(20)
 
@@ -254,7 +254,7 @@ test('an undone command restores the earlier override, with the time that it has
 })
 
 test('an undone command leaves later changes, also if it was an abort', () => {
-  const [one, other] = [open(plan()), open(plan())]
+  const [one, other] = [openShifts(plan()), openShifts(plan())]
 
   const aborted = one.command(abort)
   const before = one.share()
@@ -269,11 +269,11 @@ test('an undone command leaves later changes, also if it was an abort', () => {
 })
 
 test('a command for a group without a candidate throws', () => {
-  expect(() => open(plan()).shifts.command('market', to(0.5, 1), words)).toThrow('market has no candidate')
+  expect(() => openShifts(plan()).shifts.command('market', to(0.5, 1), words)).toThrow('market has no candidate')
 })
 
 test('takeBack() returns whether the candidate was not stopped before', () => {
-  const { shifts, tell, takeBack } = open(plan())
+  const { shifts, tell, takeBack } = openShifts(plan())
   tell(abort)
   const aborted = takeBack()
   tell(resume)
@@ -282,7 +282,7 @@ test('takeBack() returns whether the candidate was not stopped before', () => {
 })
 
 test('a takeback ends with another candidate in the file, and stays ended when the first one is back', () => {
-  const { share, edit, takeBack } = open(plan())
+  const { share, edit, takeBack } = openShifts(plan())
   takeBack()
   edit(plan({ digest: 'b' }))
   const other = share()
@@ -292,7 +292,7 @@ test('a takeback ends with another candidate in the file, and stays ended when t
 })
 
 test('a takeback holds again when a rollback restores its candidate, already in the prepared view', () => {
-  const { shifts, state, edit, takeBack } = open(plan())
+  const { shifts, state, edit, takeBack } = openShifts(plan())
   takeBack()
   edit(plan({ digest: 'b' }))
 
@@ -304,7 +304,7 @@ test('a takeback holds again when a rollback restores its candidate, already in 
 })
 
 describe('a rollback to a candidate', () => {
-  type Gateway = ReturnType<typeof open>
+  type Gateway = ReturnType<typeof openShifts>
 
   /** Promotes the candidate, and brings it back, where this is found elsewhere. */
   const rollBack = ({ shifts, edit, state }: Gateway, found: KeptShift | string | null, risk = stepped()) => {
@@ -321,14 +321,14 @@ describe('a rollback to a candidate', () => {
   ])('a rollback restarts the steps, which begin %d minutes from now', (inMinutes, expected) => {
     const risk = stepped(inMinutes)
 
-    expect(rollBack(open(risk), null, risk)).toMatchObject(expected)
+    expect(rollBack(openShifts(risk), null, risk)).toMatchObject(expected)
   })
 
   test.each<[string, ShiftCommand]>([
     ['steps', pause()],
     ['an override', to(0.5, 60)],
   ])('a rollback does not continue the record in Redis: %s', (_, command) => {
-    const gateway = open(stepped())
+    const gateway = openShifts(stepped())
     pass(46)
     gateway.tell(command)
 
@@ -336,7 +336,7 @@ describe('a rollback to a candidate', () => {
   })
 
   test('a rollback that waits for the record in Redis restarts its steps when the record is read', () => {
-    const gateway = open(stepped())
+    const gateway = openShifts(stepped())
     pass(46)
     const left = gateway.keep()
 
@@ -350,7 +350,7 @@ describe('a rollback to a candidate', () => {
   })
 
   test('a rollback continues the steps that another gateway has restarted', () => {
-    const [gateway, other] = [open(stepped()), open(stepped())]
+    const [gateway, other] = [openShifts(stepped()), openShifts(stepped())]
     pass(46)
     rollBack(other, gateway.keep())
     pass(16)
@@ -367,7 +367,7 @@ describe('a rollback to a candidate', () => {
       ['is kept elsewhere', false],
       ['what is kept elsewhere has never learned of', true],
     ])('leaves a stop that %s', (_, isOwn) => {
-      const [gateway, other] = [open(stepped()), open(stepped())]
+      const [gateway, other] = [openShifts(stepped()), openShifts(stepped())]
       if (!isOwn) other.takeBack()
       const left = other.keep()
       if (isOwn) gateway.takeBack()
@@ -381,7 +381,7 @@ describe('a rollback to a candidate', () => {
   })
 
   test('a rollback leaves a stop ended that another gateway has ended in Redis', () => {
-    const gateway = open(stepped())
+    const gateway = openShifts(stepped())
     gateway.takeBack()
     const { record, ageMs } = gateway.keep()
 
@@ -404,7 +404,7 @@ describe('no client goes back', () => {
     resume: ({ tell }) => void tell(resume),
     edit: ({ edit }) => edit(stepped()),
     takeUp: ({ shifts, toKeep }) => shifts.takeUp('risk', toKeep().digest, { record: toKeep().record, ageMs: 0 }),
-  } satisfies Record<string, (gateway: ReturnType<typeof open>, ttlMs: number, more: number) => void>
+  } satisfies Record<string, (gateway: ReturnType<typeof openShifts>, ttlMs: number, more: number) => void>
   const anyEvent = fc.record({
     name: fc.constantFrom('wait' as const, ...(Object.keys(events) as (keyof typeof events)[])),
     ttlMs: fc.integer({ min: 1, max: 40 * minute }),
@@ -414,7 +414,7 @@ describe('no client goes back', () => {
   test('no client moves back during steps, unless an operator or the guard decides so', () => {
     fc.assert(
       fc.property(fc.array(anyEvent, { maxLength: 30 }), (history) => {
-        const gateway = open(stepped())
+        const gateway = openShifts(stepped())
         let before = gateway.share() ?? 0
 
         for (const { name, ttlMs, more } of history) {
@@ -434,13 +434,13 @@ describe('a command that is not in effect yet', () => {
   const half = to(0.5, 60)
 
   /** Keeps what is to be kept, unless it was, and says what another gateway has made of it. */
-  const takeUp = ({ shifts, keep }: ReturnType<typeof open>, changes: object, { record } = keep()): void =>
+  const takeUp = ({ shifts, keep }: ReturnType<typeof openShifts>, changes: object, { record } = keep()): void =>
     shifts.takeUp('risk', 'a', { record: { ...record, ...changes }, ageMs: 0 })
   const paused = { leftMs: null, by: 'another', reason: null, since: start }
   const stop = { cause: 'guard', by: null, reason: 'it fails', since: start } as const
 
   test('a pending command holds here at once, and is written to Redis when confirmed', () => {
-    const { share, command, toKeep } = open(plan())
+    const { share, command, toKeep } = openShifts(plan())
 
     const pending = command(half)
     const before = [share(), toKeep().record.override, toKeep().revision]
@@ -452,7 +452,7 @@ describe('a command that is not in effect yet', () => {
   })
 
   test('an abort is written to Redis at once, and so is its undo', () => {
-    const gateway = open(plan())
+    const gateway = openShifts(plan())
 
     const aborted = gateway.command(abort)
     const kept = gateway.keep()
@@ -464,7 +464,7 @@ describe('a command that is not in effect yet', () => {
   })
 
   test('an undone command leaves the command of another gateway in effect', () => {
-    const gateway = open(stepped())
+    const gateway = openShifts(stepped())
 
     const pending = gateway.command(half)
     takeUp(gateway, { pause: paused, step: 1 })
@@ -477,7 +477,7 @@ describe('a command that is not in effect yet', () => {
   })
 
   test('a pending command gives way to a takeback by another gateway that it did not know', () => {
-    const gateway = open(plan())
+    const gateway = openShifts(plan())
     const pending = gateway.command(half)
     takeUp(gateway, { stop })
     const confirmed = pending.confirm()
@@ -487,7 +487,7 @@ describe('a command that is not in effect yet', () => {
   })
 
   test('a pending command overrides a takeback that it knew', () => {
-    const gateway = open(plan())
+    const gateway = openShifts(plan())
     takeUp(gateway, { stop })
     const pending = gateway.command(half)
     takeUp(gateway, { floor: 0.1 })

@@ -16,7 +16,7 @@ const expose = 'X-Upstream-Side'
 const [there, here] = [addressOn(true), addressOn(false)]
 
 /** Boots a gateway that caches; half of the clients are on the candidate. */
-const boot = async (primary: string, candidate: string, own: object = {}, valuation = 'sandbox') => {
+const bootCachingSides = async (primary: string, candidate: string, own: object = {}, valuation = 'sandbox') => {
   const { upstreams } = withCandidate(primary, candidate, { share: '50%', expose, ...own })
   const { port } = await bootGateway({
     upstreams: { ...upstreams, valuation },
@@ -42,7 +42,7 @@ const getsOf = ({ requests }: { readonly requests: readonly ReceivedRequest[] })
 
 test('each side has its own stored response', async () => {
   const { primary, candidate } = await stored()
-  const { get } = await boot(primary.url, candidate.url)
+  const { get } = await bootCachingSides(primary.url, candidate.url)
   const responses = [await get(there), await get(here), await get(there), await get(here)]
 
   expect(responses).toEqual(['200 candidate candidate', '200 primary primary', ...responses.slice(0, 2)])
@@ -51,7 +51,7 @@ test('each side has its own stored response', async () => {
 
 test('a response of the primary to a client of the candidate is not stored', async () => {
   const { primary } = await stored()
-  const { get } = await boot(primary.url, 'http://127.0.0.1:1')
+  const { get } = await bootCachingSides(primary.url, 'http://127.0.0.1:1')
   const responses = [await get(there), await get(there), await get(here)]
 
   expect(responses).toEqual(Array(3).fill('200 primary primary'))
@@ -61,7 +61,7 @@ test('a response of the primary to a client of the candidate is not stored', asy
 test('a POST invalidates its resource on both sides', async () => {
   const { primary, candidate } = await stored()
   const valuation = await httpUpstream((_, response) => response.writeHead(201, { Location: '/market/insights' }).end())
-  const { get, port } = await boot(primary.url, candidate.url, {}, valuation.url)
+  const { get, port } = await bootCachingSides(primary.url, candidate.url, {}, valuation.url)
   const getBoth = async () => [await get(there), await get(here)]
 
   await getBoth()
@@ -79,7 +79,7 @@ test.each([
     response.writeHead(200, { 'Cache-Control': 'max-age=60, stale-if-error=600', Age: '61' })
     response.end(name)
   })
-  const { get } = await boot(primary.url, candidate.url, { fallback })
+  const { get } = await bootCachingSides(primary.url, candidate.url, { fallback })
   await get(there)
   await candidate.close()
 

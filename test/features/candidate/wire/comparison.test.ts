@@ -13,7 +13,7 @@ import { call } from '../../../helpers/wire.ts'
 const json = (document: unknown, ...fields: readonly string[]) => respondJson(JSON.stringify(document), { fields })
 
 /** Boots a gateway that compares all requests of `market`. */
-const boot = async (primaryResponse: Responder, candidateResponse: Responder, compare: object = {}) => {
+const bootComparing = async (primaryResponse: Responder, candidateResponse: Responder, compare: object = {}) => {
   const [primary, candidate] = [await httpUpstream(primaryResponse), await httpUpstream(candidateResponse)]
   const settings = (shadow: object = {}, more: object = {}): Settings =>
     withCandidate(primary.url, candidate.url, { shadow: { sample: '100%', compare, ...shadow }, ...more })
@@ -45,7 +45,11 @@ test('a difference is reported with its place and request id, without values, an
       ...['X-Model', `${at}`, 'Location', `/${at}`],
     )
   const rules = { ignore: ['/meta/at', '/items/*/at'], numbers: '1%', arrays: { '/items': 'id' }, fields: ['X-Model'] }
-  const { live, get } = await boot(of('AA-secret', 1, 100, [1, 2, 3]), of('BB-secret', 2, 100.9, [3, 1, 2]), rules)
+  const { live, get } = await bootComparing(
+    of('AA-secret', 1, 100, [1, 2, 3]),
+    of('BB-secret', 2, 100.9, [3, 1, 2]),
+    rules,
+  )
 
   await get()
   await get(['X-Request-Id', 'r-17'])
@@ -67,7 +71,7 @@ test('a difference is reported with its place and request id, without values, an
 })
 
 test('a reload with the same sides and rules keeps the counts, and any other restarts them', async () => {
-  const { live, settings, get, reload } = await boot(json({ grade: 'A' }), json({ grade: 'B' }))
+  const { live, settings, get, reload } = await bootComparing(json({ grade: 'A' }), json({ grade: 'B' }))
   await get()
   const before = await compared(live, 1)
 

@@ -31,7 +31,7 @@ const run = async (
   return outcome
 }
 
-const open = async (...names: readonly (keyof typeof respondings)[]) => ({
+const openCandidates = async (...names: readonly (keyof typeof respondings)[]) => ({
   endpoints: await Promise.all(names.map((name) => openResponding(respondings[name]))),
 })
 
@@ -40,16 +40,16 @@ describe('taken back within the window and a second is a candidate', () => {
   const windowMs = 20_000
 
   test.each<[string, () => object]>([
-    ['that responds with 500', () => open('with 500')],
-    ['that responds with 404, fast', () => open('with 404, fast')],
+    ['that responds with 500', () => openCandidates('with 500')],
+    ['that responds with 404, fast', () => openCandidates('with 404, fast')],
     // Many times what the primary takes under this load, on a slow machine too.
-    ['that takes a second', () => open('after a second')],
-    ['that never responds', () => open('never')],
-    ['that resets', () => open('with a reset')],
-    ['that breaks responds off', () => open('with half a body')],
+    ['that takes a second', () => openCandidates('after a second')],
+    ['that never responds', () => openCandidates('never')],
+    ['that resets', () => openCandidates('with a reset')],
+    ['that breaks responds off', () => openCandidates('with half a body')],
     [
       'of whose two endpoints one resets',
-      async () => ({ ...(await open('well', 'with a reset')), balance: 'round-robin', outlier: 'none' }),
+      async () => ({ ...(await openCandidates('well', 'with a reset')), balance: 'round-robin', outlier: 'none' }),
     ],
     ['with a closed port', () => ({ endpoints: [nobody] })],
     ['with a closed port, without fallback', () => ({ endpoints: [nobody], fallback: false })],
@@ -71,7 +71,7 @@ describe('taken back within the window and a second is a candidate', () => {
 
   test('that fails 5 % of its requests', async () => {
     // It takes hundreds of requests, for as long as the machine needs for them.
-    const outcome = await run('that fails 5 %', await open('with 5 % of 500s'), 600_000, respondings.well, 20)
+    const outcome = await run('that fails 5 %', await openCandidates('with 5 % of 500s'), 600_000, respondings.well, 20)
 
     expect(outcome.takenBackAfterMs).not.toBeNull()
   }, 700_000)
@@ -79,13 +79,13 @@ describe('taken back within the window and a second is a candidate', () => {
 
 describe('not taken back is a candidate', () => {
   test.each<[string, () => Promise<{ readonly endpoints: readonly string[] }>]>([
-    ['that is well', () => open('well')],
-    ['that responds with HTML', () => open('with HTML')],
-    ['whose bodies drip', () => open('with a body that drips')],
-    ['that responds with a megabyte', () => open('with a megabyte')],
+    ['that is well', () => openCandidates('well')],
+    ['that responds with HTML', () => openCandidates('with HTML')],
+    ['whose bodies drip', () => openCandidates('with a body that drips')],
+    ['that responds with a megabyte', () => openCandidates('with a megabyte')],
     [
       'of whose two endpoints one is not there',
-      async () => ({ endpoints: [...(await open('well')).endpoints, nobody] }),
+      async () => ({ endpoints: [...(await openCandidates('well')).endpoints, nobody] }),
     ],
   ])('%s', async (name, candidate) => {
     // A drip or a megabyte keeps its connection, so that heads wait for another: as long as the machine is busy.
@@ -100,7 +100,7 @@ describe('not taken back is a candidate', () => {
   test.each(['with 500', 'never', 'with half a body'] as const)(
     'that responds %s, as its primary does',
     async (way) => {
-      const outcome = await run(`both ${way}`, await open(way), windowMs, respondings[way])
+      const outcome = await run(`both ${way}`, await openCandidates(way), windowMs, respondings[way])
 
       expect(outcome.takenBackAfterMs).toBeNull()
     },

@@ -10,7 +10,7 @@ import { bootLiveGateway, fetchAdmin, type LiveGateway } from '../../../helpers/
 import { httpUpstream, onRequest, type ReceivedRequest, rawUpstream } from '../../../helpers/upstream.ts'
 import { call, type WireRequest, withoutFields } from '../../../helpers/wire.ts'
 
-const boot = async (primary: string, candidate: object, more: Settings = {}) =>
+const bootShadowing = async (primary: string, candidate: object, more: Settings = {}) =>
   bootLiveGateway({ upstream: { endpoints: [primary], candidate }, ...more })
 
 const fieldsOf = ({ rawHeaders }: ReceivedRequest): readonly (readonly [string, string])[] =>
@@ -41,7 +41,7 @@ const copiesSent = (live: LiveGateway, count: number): Promise<void> =>
 
 test('each GET goes to both as it came, and no POST goes to the candidate', async () => {
   const [primary, candidate] = [await httpUpstream(), await httpUpstream()]
-  const live = await boot(primary.url, { endpoints: [candidate.url], shadow: { sample: '100%' } })
+  const live = await bootShadowing(primary.url, { endpoints: [candidate.url], shadow: { sample: '100%' } })
 
   for (const { method, path } of allOperations) {
     const { status } = await call(live.gateway.address.port, { method, target: `${path}?q=%20a` })
@@ -62,7 +62,7 @@ test('each GET goes to both as it came, and no POST goes to the candidate', asyn
 test('a copy has only the identity fields that the gateway sets', async () => {
   const [primary, candidate] = [await httpUpstream(), await httpUpstream()]
   const request = { set: { 'X-Upstream-Token': 'of-the-gateway' } }
-  const live = await boot(
+  const live = await bootShadowing(
     primary.url,
     { endpoints: [candidate.url], request, shadow: { sample: '100%' } },
     { ...keyedClients('bank-a'), auth: { methods: ['apiKey'], identityField: 'X-Client-Id', credentials: 'forward' } },
@@ -80,7 +80,11 @@ test('a copy has only the identity fields that the gateway sets', async () => {
 
 test('an aborted shift ends the copies, and a resumed one begins them again', async () => {
   const [primary, candidate] = [await httpUpstream(), await httpUpstream()]
-  const live = await boot(primary.url, { endpoints: [candidate.url], share: '0.01%', shadow: { sample: '100%' } })
+  const live = await bootShadowing(primary.url, {
+    endpoints: [candidate.url],
+    share: '0.01%',
+    shadow: { sample: '100%' },
+  })
   const order = (body: object) =>
     fetchAdmin(`${live.admin}/shift`, 'POST', { body: JSON.stringify({ group: 'market', ...body }) })
   const askTwice = async (): Promise<void> => {
@@ -101,7 +105,7 @@ test('copies have connections of their own, and a gateway that closes does not w
   const primary = await httpUpstream()
   const candidate = await rawUpstream((socket) => onRequest(socket, () => void held.push(socket)))
   const shadow = { sample: '100%', concurrency: 3, timeout: '10m' }
-  const live = await boot(primary.url, { endpoints: [candidate.url], maxConnections: 1, shadow })
+  const live = await bootShadowing(primary.url, { endpoints: [candidate.url], maxConnections: 1, shadow })
 
   for (let i = 0; i < 5; i++) await call(live.gateway.address.port)
   await expect.poll(() => shadowOf(live)).toEqual([3, 3, 2])

@@ -5,14 +5,14 @@ import { block, frame, frameClient, get, head, listenHttp2 } from '../../../help
 import { floodOf, ping, test } from '../../../helpers/http2-attack.ts'
 import { rawUpstream } from '../../../helpers/upstream.ts'
 
-const boot = async () => {
+const bootWithFrameClient = async () => {
   const upstream = await rawUpstream(() => {})
   const gateway = await bootGateway({ upstream: upstream.url, listen: listenHttp2('node') })
   return { ...gateway, upstream, client: await frameClient(gateway.port) }
 }
 
 test('a flood of PING ends its connection', async () => {
-  const { client, line } = await boot()
+  const { client, line } = await bootWithFrameClient()
 
   await floodOf(() => [ping])(client)
 
@@ -21,7 +21,7 @@ test('a flood of PING ends its connection', async () => {
 
 // CVE-2025-8671: the client makes the gateway reset its requests, by too many trailers.
 test('requests that the gateway has to reset end their connection', async () => {
-  const { client, upstream, line } = await boot()
+  const { client, upstream, line } = await bootWithFrameClient()
   const trailers = block(...Array.from({ length: 1000 }, () => 'x'))
 
   for (let first = 1; first < 4000 && !client.socket.destroyed; first += 50) {

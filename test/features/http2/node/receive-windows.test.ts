@@ -10,7 +10,7 @@ import {
 import { NodeReceiveWindows } from '../../../../src/features/http2/node/receive-windows.ts'
 
 /** Opens a connection whose client acknowledges SETTINGS when the test says so. */
-const open = () => {
+const openSession = () => {
   const sent: { bytes: number; acknowledge: () => void }[] = []
   let window = 0
   const session = Object.assign(new EventEmitter(), {
@@ -42,7 +42,7 @@ test('whatever clients send and however late they acknowledge, no connection has
 
   fc.assert(
     fc.property(fc.array(action, { maxLength: 100, size: 'max' }), (actions) => {
-      const { windows, sent, widen, window } = open()
+      const { windows, sent, widen, window } = openSession()
       const streams = Array.from({ length: 10 }, () => ({ body: windows.createBodyWindow(), waiting: 0 }))
       let acknowledged = 0
       widen()

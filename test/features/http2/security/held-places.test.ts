@@ -28,7 +28,7 @@ const holdingUpstream = async () => {
   return { url, held: () => holding.size }
 }
 
-const boot = async (settings: Settings) => {
+const bootHolding = async (settings: Settings) => {
   const upstream = await holdingUpstream()
   const { port } = await bootGateway({ upstream: upstream.url, ...settings })
   return { port, held: upstream.held }
@@ -73,7 +73,7 @@ const patient = { defaults: { deadline: 'none', timeouts: { body: 'none' } } }
 const hardened: Settings = { ...patient, listen: { maxConnectionsPerAddress: 100, minRate: '240B/s' } }
 
 test('three clients that pipeline and read nothing hold four places each', async () => {
-  const { port, held } = await boot(patient)
+  const { port, held } = await bootHolding(patient)
 
   for (const host of [1, 2, 3]) await pipelineFrom(port, `127.0.0.${host}`, 1)
   await eventually(() => held() === 12)
@@ -83,7 +83,7 @@ test('three clients that pipeline and read nothing hold four places each', async
 })
 
 test('three addresses with a hundred connections each leave places to another', async () => {
-  const { port, held } = await boot(hardened)
+  const { port, held } = await bootHolding(hardened)
 
   // Two thirds of 256 places, of the remaining 85, and of the remaining 28.
   for (const [host, places] of [171, 171 + 57, 171 + 57 + 19].entries()) {

@@ -8,7 +8,7 @@ import { once } from '../wire/keyed-post.ts'
 const site = liveGatewayForAll(once)
 
 /** Sends a POST with some fields, and returns its status, its code and how many requests have reached the upstream. */
-const post = async (fields: string) => {
+const postKeyFields = async (fields: string) => {
   const before = site.server.requests.length
   const head = `POST /valuation/score HTTP/1.1\r\nHost: a\r\n${fields}\r\nContent-Length: 3\r\n\r\n`
   const text = await exchangeRaw(site.port, `${head}abc`)
@@ -40,7 +40,7 @@ test.each([
   ['256 characters in a string', `Idempotency-Key: "${'f'.repeat(256)}"`],
   ['1,000 characters in a string', `Idempotency-Key: "${'f'.repeat(1000)}"`],
 ])('a key with %s is rejected, and does not reach the upstream', async (_, fields) => {
-  expect(await post(fields)).toEqual([400, 'idempotency-key-invalid', 0])
+  expect(await postKeyFields(fields)).toEqual([400, 'idempotency-key-invalid', 0])
 })
 
 test.each([
@@ -49,7 +49,7 @@ test.each([
   ['DEL', '\x7f'],
   ['a bare carriage return', '\r'],
 ])('a key with %s is rejected', async (_, character) => {
-  const [status, , forwarded] = await post(`Idempotency-Key: f${character}1`)
+  const [status, , forwarded] = await postKeyFields(`Idempotency-Key: f${character}1`)
 
   expect([status, forwarded]).toEqual([400, 0])
 })
@@ -61,13 +61,13 @@ test.each([
   ['escapes', '"f\\"\\\\6"', '"f\\"\\\\6";a'],
   ['255 characters', 'f'.repeat(255), `"${'f'.repeat(255)}"`],
 ])('a key and the same key as %s are one', async (_, first, second) => {
-  expect(await post(`Idempotency-Key: ${first}`)).toEqual([200, null, 1])
-  expect(await post(`Idempotency-Key: ${second}`)).toEqual([200, null, 0])
+  expect(await postKeyFields(`Idempotency-Key: ${first}`)).toEqual([200, null, 1])
+  expect(await postKeyFields(`Idempotency-Key: ${second}`)).toEqual([200, null, 0])
 })
 
 test('a key that Connection names is no key: it ends at the gateway', async () => {
-  expect(await post('Idempotency-Key: f-7\r\nConnection: Idempotency-Key')).toEqual([200, null, 1])
-  expect(await post('Idempotency-Key: f-7\r\nConnection: Idempotency-Key')).toEqual([200, null, 1])
+  expect(await postKeyFields('Idempotency-Key: f-7\r\nConnection: Idempotency-Key')).toEqual([200, null, 1])
+  expect(await postKeyFields('Idempotency-Key: f-7\r\nConnection: Idempotency-Key')).toEqual([200, null, 1])
   expect(site.server.requests.at(-1)?.rawHeaders.map((each) => each.toLowerCase())).not.toContain('idempotency-key')
 })
 
@@ -86,5 +86,5 @@ test('a key of 10 MB is rejected while it comes, and nothing is remembered of it
   const { received } = await client.ended()
 
   expect(parseStatus(received)).toBe(431)
-  expect(await post(`Idempotency-Key: ${'k'.repeat(255)}`)).toEqual([200, null, 1])
+  expect(await postKeyFields(`Idempotency-Key: ${'k'.repeat(255)}`)).toEqual([200, null, 1])
 })

@@ -22,16 +22,16 @@ const site = liveGatewayForAll({
   clients: [client('a', rated), client('b'), client('c', rated), client('d', { concurrency: 1 })],
 })
 
-const ask = (id: string, path = '/market/insights', shown = secret): Promise<Response> =>
+const fetchWithKey = (id: string, path = '/market/insights', shown = secret): Promise<Response> =>
   fetch(site.live.url + path, { headers: { 'X-Api-Key': `${id}.${shown}` } })
 const statusesOf = async (...ids: readonly string[]): Promise<number[]> => {
   const statuses: number[] = []
-  for (const id of ids) statuses.push((await ask(id)).status)
+  for (const id of ids) statuses.push((await fetchWithKey(id)).status)
   return statuses
 }
 
 test('a client is rejected beyond its rate with 429, and the fields name its limit beside that of the address', async () => {
-  const responses = [await ask('a'), await ask('a'), await ask('a'), await ask('b')]
+  const responses = [await fetchWithKey('a'), await fetchWithKey('a'), await fetchWithKey('a'), await fetchWithKey('b')]
 
   expect(responses.map(({ status }) => status)).toEqual([200, 200, 429, 200])
   expect(site.received()).toHaveLength(3)
@@ -45,8 +45,8 @@ test('a client is rejected beyond its rate with 429, and the fields name its lim
 
 test('what is rejected for want of a key or an entitlement is not counted', async () => {
   for (let n = 0; n < 4; n++) {
-    expect((await ask('c', '/leads/pipeline')).status).toBe(403)
-    expect((await ask('c', '/market/insights', 'b'.repeat(43))).status).toBe(401)
+    expect((await fetchWithKey('c', '/leads/pipeline')).status).toBe(403)
+    expect((await fetchWithKey('c', '/market/insights', 'b'.repeat(43))).status).toBe(401)
   }
 
   expect(await statusesOf('c', 'c', 'c')).toEqual([200, 200, 429])
@@ -59,9 +59,9 @@ test('a client has no more in flight than it may', async () => {
     response.end()
   })
 
-  const first = ask('d')
+  const first = fetchWithKey('d')
   await expect.poll(() => site.begun()).toBe(1)
-  const [second, other] = [await ask('d'), ask('b')]
+  const [second, other] = [await fetchWithKey('d'), fetchWithKey('b')]
   held.resolve()
 
   expect([second.status, second.headers.get('retry-after')]).toEqual([429, '1'])
@@ -128,7 +128,7 @@ const held = async () => {
   return { url, begun: (many: number): Promise<void> => expect.poll(begun).toBe(many), count: begun, release }
 }
 
-const get = (live: LiveGateway, path = '/market/insights'): Promise<Response> => fetch(`${live.url}${path}`)
+const fetchFrom = (live: LiveGateway, path = '/market/insights'): Promise<Response> => fetch(`${live.url}${path}`)
 const limits = async (live: LiveGateway): Promise<Status['limits']> =>
   (await fetchAdmin(`${live.admin}/status`)).body.limits as never
 
@@ -136,10 +136,10 @@ test('what an upstream cannot do at once is rejected at once, and nothing waits 
   const upstream = await held()
   const live = await bootLiveGateway({ upstreams: { market: { endpoints: [upstream.url], concurrency: 2 } } })
 
-  const served = [get(live), get(live)]
+  const served = [fetchFrom(live), fetchFrom(live)]
   await upstream.begun(2)
-  const excess = await Promise.all(Array.from({ length: 3 }, () => get(live)))
-  const other = await get(live, '/leads/pipeline')
+  const excess = await Promise.all(Array.from({ length: 3 }, () => fetchFrom(live)))
+  const other = await fetchFrom(live, '/leads/pipeline')
   const full = await limits(live)
   upstream.release()
 
@@ -163,12 +163,12 @@ test('what began before a reload counts, and another limit holds for it at once'
     operations: { 'market.insights': { concurrency } },
   })
   const live = await bootLiveGateway(config(2))
-  const served = [get(live), get(live)]
+  const served = [fetchFrom(live), fetchFrom(live)]
   await upstream.begun(2)
 
   live.edit(config(1))
   expect(await fetchAdmin(`${live.admin}/reload`, 'POST')).toMatchObject({ status: 200 })
-  const rejected = await get(live)
+  const rejected = await fetchFrom(live)
   upstream.release()
 
   expect([rejected.status, rejected.headers.get('retry-after')]).toEqual([503, '1'])
@@ -184,12 +184,12 @@ test('a response that its client does not read counts until the client has gone'
   client.write(bareGet())
   await once(client, 'readable') // and nothing is read
 
-  const meanwhile = await get(live)
+  const meanwhile = await fetchFrom(live)
   client.destroy()
 
   expect(meanwhile.status).toBe(503)
   await expect.poll(async () => (await limits(live)).concurrency).toMatchObject([{ inFlight: 0 }])
-  const after = await get(live)
+  const after = await fetchFrom(live)
   expect(after.status).toBe(200)
   await after.body?.cancel()
 })
@@ -199,10 +199,10 @@ test('load is shed on the wire, for as long as the event loop is late', async ()
   const slowDown = hurryClock()
 
   await live.line(({ msg }) => msg === 'load is shed')
-  const shed = await get(live)
+  const shed = await fetchFrom(live)
   const { eventLoop } = await limits(live)
   slowDown()
 
   expect([shed.status, eventLoop]).toEqual([503, expect.objectContaining({ sheds: true, limitMs: 1000 })])
-  await expect.poll(async () => (await get(live)).status).toBe(200)
+  await expect.poll(async () => (await fetchFrom(live)).status).toBe(200)
 })

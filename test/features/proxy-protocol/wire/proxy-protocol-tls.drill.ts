@@ -20,7 +20,7 @@ const stunnel = await needProgram('stunnel')
 const openssl = await needProgram('openssl')
 const deploying = readFileSync(new URL('../../../../docs/deploying.md', import.meta.url), 'utf8')
 
-const boot = async (scheme: 'http' | 'https') => {
+const bootBehindProxy = async (scheme: 'http' | 'https') => {
   const upstream = await httpUpstream()
   const proxyProtocol = { from: ['127.0.0.1'], scheme }
   return { ...(await bootGateway({ upstream: upstream.url, listen: { proxyProtocol } })), upstream }
@@ -48,7 +48,10 @@ const start = (path: string, folder: string, config: string, toArgs: (file: stri
 }
 
 /** Sends a request through the port of a program that has just started; returns the upstream's fields. */
-const protosOf = async (port: number, { upstream }: Awaited<ReturnType<typeof boot>>): Promise<readonly unknown[]> => {
+const protosOf = async (
+  port: number,
+  { upstream }: Awaited<ReturnType<typeof bootBehindProxy>>,
+): Promise<readonly unknown[]> => {
   await expect.poll(async () => (await requestOverTls(port)).status, { timeout: 20_000 }).toBe(200)
   return receivedValues(upstream.requests[0], 'x-forwarded-proto')
 }
@@ -59,7 +62,7 @@ describe.skipIf(haproxy.missing ?? openssl.missing)('behind HAProxy', () => {
     ['send-proxy-v2', 'https', 'https'],
     ['send-proxy', 'https', 'https'],
   ] as const)('that ends TLS, with %s and scheme: %s, it is %s', async (options, scheme, expected) => {
-    const gateway = await boot(scheme)
+    const gateway = await bootBehindProxy(scheme)
     const backend = `backend gateways\n    server a 127.0.0.1:${gateway.port} ${options}\n`
     const ssl = `ssl crt ${join(pemFolder(), 'lender.pem')}`
     const balancer = await startHaproxy(haproxy.path ?? '', backend, 'tcp', ssl)
@@ -69,7 +72,7 @@ describe.skipIf(haproxy.missing ?? openssl.missing)('behind HAProxy', () => {
   })
 
   test('to which clients speak plain HTTP, with send-proxy-v2-ssl, it is http whatever the file says', async () => {
-    const gateway = await boot('https')
+    const gateway = await bootBehindProxy('https')
     const backend = `backend gateways\n    server a 127.0.0.1:${gateway.port} send-proxy-v2-ssl\n`
     const balancer = await startHaproxy(haproxy.path ?? '', backend, 'tcp')
     onTestFinished(() => balancer.stop())
@@ -88,7 +91,7 @@ describe.skipIf(hitch.missing ?? openssl.missing)('behind hitch, by the lines of
     ['', 'http', 'https'],
     ['proxy-tlv = off', 'https', 'https'],
   ] as const)('with "%s" and scheme: %s, it is %s', async (more, scheme, expected) => {
-    const [gateway, port, folder] = [await boot(scheme), await freePort(), pemFolder()]
+    const [gateway, port, folder] = [await bootBehindProxy(scheme), await freePort(), pemFolder()]
     const config = documented('hitch')
       .replace('[*]:443', `[127.0.0.1]:${port}`)
       .replace('[10.0.0.11]:8080', `[127.0.0.1]:${gateway.port}`)
@@ -102,7 +105,7 @@ describe.skipIf(hitch.missing ?? openssl.missing)('behind hitch, by the lines of
 test.skipIf(stunnel.missing ?? openssl.missing).each(['http', 'https'] as const)(
   'behind stunnel, by the lines of docs/deploying.md, it is what the file says: %s',
   async (scheme) => {
-    const [gateway, port, folder] = [await boot(scheme), await freePort(), pemFolder()]
+    const [gateway, port, folder] = [await bootBehindProxy(scheme), await freePort(), pemFolder()]
     const config = documented('stunnel')
       .replace('accept = 443', `accept = 127.0.0.1:${port}`)
       .replace('10.0.0.11:8080', `127.0.0.1:${gateway.port}`)

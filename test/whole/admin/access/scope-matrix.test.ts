@@ -13,7 +13,7 @@ const live = await shareLiveGateway({ admin: { tokens: adminTokens, jwt: adminJw
 const { admin } = live
 
 /** Sends a request and returns its status and, of a problem, its code. A stream is left as soon as it begins. */
-const ask = async (path: string, method: string, headers: Record<string, string>): Promise<string> => {
+const askAdmin = async (path: string, method: string, headers: Record<string, string>): Promise<string> => {
   const leave = new AbortController()
   const url = admin + path.replace('*', 'x/page.css')
   const response = await fetch(url, { method, headers, redirect: 'manual', signal: leave.signal })
@@ -27,7 +27,7 @@ test.each(operatorScopes)('the scope %s opens what the table says, and nothing e
   const wrong: string[] = []
 
   for (const { method, path, scope } of routeScopes) {
-    const got = await ask(path, method, bearerOf(held))
+    const got = await askAdmin(path, method, bearerOf(held))
     const isOpen = scope === 'none' || includesScope(held, scope)
     const isRight = isOpen ? !/^401|insufficient-scope|^403$/.test(got) : got === '403 insufficient-scope'
     if (!isRight) wrong.push(`${method} ${path}: ${got}`)
@@ -44,7 +44,7 @@ test.each<[OperatorScope, metrics: string, status: string, cache: string]>([
   const headers = { authorization: `Bearer ${jwtOf(scope)}` }
 
   const requests = ['HEAD /metrics', 'GET /status', 'DELETE /cache'].map((each) => each.split(' '))
-  const got = requests.map(([method = '', path = '']) => ask(path, method, headers))
+  const got = requests.map(([method = '', path = '']) => askAdmin(path, method, headers))
 
   expect(await Promise.all(got)).toEqual(expected)
 })
@@ -54,7 +54,7 @@ test.each(['read', 'operate'] as const)('a session of the scope %s opens what th
   const wrong: string[] = []
 
   for (const { method, path, scope, bySession } of routeScopes) {
-    const got = await ask(path, method, session)
+    const got = await askAdmin(path, method, session)
     const isKnownTo = scope === 'none' || includesScope(held, scope)
     const expected = !isKnownTo ? /^403 insufficient-scope$/ : bySession ? /^(?!401|403 insufficient)/ : /^401 /
     if (!expected.test(got)) wrong.push(`${method} ${path}: ${got}`)
@@ -91,7 +91,7 @@ test.each([
   const wrong: string[] = []
 
   for (const { method, path, scope } of [...routeScopes, { method: 'GET', path: '/nowhere', scope: 'read' }]) {
-    const got = await ask(path, method, headers)
+    const got = await askAdmin(path, method, headers)
     if ((scope === 'none') === got.startsWith('401')) wrong.push(`${method} ${path}: ${got}`)
   }
 

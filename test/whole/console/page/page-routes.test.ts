@@ -56,7 +56,11 @@ test('when as many watch as may, the next one reads so in words', async () => {
 })
 
 /** Opens nothing but the stream, of which the first two frames have a given size. */
-const open = async (bytes: number, isAuthorized = true, hook: (request: IncomingMessage) => unknown = () => {}) => {
+const openStream = async (
+  bytes: number,
+  isAuthorized = true,
+  hook: (request: IncomingMessage) => unknown = () => {},
+) => {
   const app = fastify()
   const sockets: Socket[] = []
   app.server.on('connection', (socket) => void sockets.push(socket))
@@ -90,7 +94,7 @@ test('for a page that does not read nothing piles up, and in the end it is cut o
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
   onTestFinished(() => void vi.useRealTimers())
   const frameBytes = 8 * 1024 * 1024 // more than the kernel takes
-  const { admin, streams, sockets, reads } = await open(frameBytes)
+  const { admin, streams, sockets, reads } = await openStream(frameBytes)
   const slow = await rawClient(portOf(admin))
   onTestFinished(slow.close)
   slow.socket.pause()
@@ -110,7 +114,7 @@ test('for a page that does not read nothing piles up, and in the end it is cut o
 
 test('a client that leaves while its token is verified takes no stream from another', async () => {
   const handled = Promise.withResolvers<void>()
-  const { admin, streams } = await open(10, true, async (request) => {
+  const { admin, streams } = await openStream(10, true, async (request) => {
     const closed = new Promise((resolve) => request.once('close', resolve))
     client.close()
     await closed
@@ -125,7 +129,7 @@ test('a client that leaves while its token is verified takes no stream from anot
 })
 
 test('a page whose operator may no longer see it when its stream begins is told so', async () => {
-  const { admin } = await open(10, false)
+  const { admin } = await openStream(10, false)
 
   const response = await fetch(`${admin}/events`)
 

@@ -52,18 +52,18 @@ beforeEach(() => {
 })
 
 /** Opens the streams of pages, which get everything. */
-const open = async (...pages: readonly ReturnType<typeof reader>[]) => {
+const openPages = async (...pages: readonly ReturnType<typeof reader>[]) => {
   const opened = pages.map(({ sink }) => streams.open(sink))
   await seconds(0)
   return opened
 }
 
 test('a new page gets everything, and then each second what has changed; so does one that comes later', async () => {
-  await open(one)
+  await openPages(one)
   await seconds(1)
   source.overview = draining(fixture)
   await seconds(1.5)
-  await open(other)
+  await openPages(other)
   await seconds(1)
 
   const [first, second, third] = one.ticks()
@@ -78,7 +78,7 @@ test('a new page gets everything, and then each second what has changed; so does
 test('each part that is sent has the place of its name in the page, and keeps that name', async () => {
   const page = renderOverviewPage(fixture, new Principal(null, null, 60_000)).toString()
 
-  await open(one)
+  await openPages(one)
 
   const sections = Object.entries(one.ticks()[0]?.sections ?? {})
   expect(sections.filter(([name]) => page.split(` id="${name}"`).length !== 2)).toEqual([])
@@ -86,7 +86,7 @@ test('each part that is sent has the place of its name in the page, and keeps th
 })
 
 test('the overview is collected once for all pages, and not at all when there is none', async () => {
-  const all = await open(reader(), one, other)
+  const all = await openPages(reader(), one, other)
   await seconds(5)
   const reads = source.reads
   for (const stream of all) stream?.onClose()
@@ -98,7 +98,7 @@ test('the overview is collected once for all pages, and not at all when there is
 
 test('a slow reader is left out until it has read, and then gets all that has changed meanwhile, once', async () => {
   one.state.takes = false
-  const [stream] = await open(one)
+  const [stream] = await openPages(one)
   for (const state of ['draining', 'serving', 'draining'] as const) {
     source.overview = { ...fixture, rejections: [], status: { ...fixture.status, state } }
     await seconds(1)
@@ -118,7 +118,7 @@ test('what is long is sent every fifth time only, however often it changes, and 
   for (let second = 0; second < 11; second++) {
     const rejections = many.map((each, i) => ({ ...each, requestId: `request-${second}-${i}` }))
     source.overview = { ...fixture, rejections }
-    await (second === 0 ? open(one) : seconds(1))
+    await (second === 0 ? openPages(one) : seconds(1))
   }
 
   const sent = one.ticks().map(({ sections }) => /request-(\d+)-0</.exec(sections.rejections ?? '')?.[1] ?? null)
@@ -127,7 +127,7 @@ test('what is long is sent every fifth time only, however often it changes, and 
 
 test('one that reads nothing for half a minute is cut off, and its place is free', async () => {
   one.state.takes = false
-  await open(one)
+  await openPages(one)
   await seconds(29)
   const before = one.state.ended
   await seconds(3)
@@ -137,17 +137,17 @@ test('one that reads nothing for half a minute is cut off, and its place is free
 })
 
 test('there are so many at most, and one that goes makes room', async () => {
-  const all = await open(...Array.from({ length: maxStreams }, () => reader()))
+  const all = await openPages(...Array.from({ length: maxStreams }, () => reader()))
 
-  const tooMany = await open(one)
+  const tooMany = await openPages(one)
   all[3]?.onClose()
 
   expect([all.includes(null), tooMany]).toEqual([false, [null]])
-  expect(await open(other)).not.toContain(null)
+  expect(await openPages(other)).not.toContain(null)
 })
 
 test('a page that is no longer authorized is sent why, and nothing more', async () => {
-  await open(one, other)
+  await openPages(one, other)
   one.state.may = false
   source.overview = draining(fixture)
   await seconds(5)
@@ -159,7 +159,7 @@ test('a page that is no longer authorized is sent why, and nothing more', async 
 
 test('what cannot be collected is sent when it can be again', async () => {
   source.fails = true
-  await open(one)
+  await openPages(one)
   await seconds(3)
   const meanwhile = one.sent()
   source.fails = false
@@ -170,14 +170,14 @@ test('what cannot be collected is sent when it can be again', async () => {
 
 test('when the gateway stops all end, and no page is taken any more', async () => {
   other.state.takes = false
-  await open(one, other)
+  await openPages(one, other)
 
   streams.end()
   await seconds(5)
 
   expect(one.received.at(-1)).toBe('event: end\ndata: leaving\n\n')
   expect([one.state.ended, other.state.ended]).toEqual(['well', 'at once'])
-  expect(await open(reader())).toEqual([null])
+  expect(await openPages(reader())).toEqual([null])
   expect(vi.getTimerCount()).toBe(0)
 })
 

@@ -91,7 +91,7 @@ const other = signingKey('ES256', 'another')
 const address = '10.0.0.1'
 const good = { name: 'anna@lender.example', scope: 'operate', proof: 'jwt' }
 
-const open = (jwt: object = {}) => {
+const openOperatorJwts = (jwt: object = {}) => {
   const { log, lines } = logInMemory()
   const jwts = createOperatorJwts(log, new TokenRejections(log))
   onTestFinished(() => jwts.close())
@@ -124,7 +124,7 @@ describe('a token is rejected, and the log says why:', () => {
     ['of no group that opens anything', operatorJwt({ groups: ['others'] }), 'no-scope'],
     ['without a name', operatorJwt({ email: undefined }), 'no-name'],
   ])('%s', async (_, token, reason) => {
-    const { verify, rejections } = open()
+    const { verify, rejections } = openOperatorJwts()
 
     expect(await verify(token)).toBeNull()
     expect(rejections()).toMatchObject([{ client: address, reason, cause: expect.any(String) }])
@@ -132,7 +132,7 @@ describe('a token is rejected, and the log says why:', () => {
   })
 
   test('each time, not the first time alone; one that is no token at all is not looked at', async () => {
-    const { verify, rejections } = open()
+    const { verify, rejections } = openOperatorJwts()
     const [stranger, parts] = [operatorJwt({ groups: ['others'] }), operatorJwt().split('.').slice(0, 2).join('.')]
     const tooLong = operatorJwt({ groups: Array.from({ length: 900 }, (_, i) => `group-${i}`) })
 
@@ -148,7 +148,7 @@ describe('attempts', () => {
   afterEach(() => void vi.restoreAllMocks())
 
   test('are bounded where they are wrong, and a token that is known is known on', async () => {
-    const { jwts, verify, rejections } = open()
+    const { jwts, verify, rejections } = openOperatorJwts()
     const known = operatorJwt()
     await verify(known)
     const guess = (n: number) => operatorJwt({ n }, { ...other, kid: operatorKey.kid })
@@ -165,7 +165,7 @@ describe('attempts', () => {
 
   test('do not count where they are right, however many, nor while the keys cannot be fetched', async () => {
     const server = await httpUpstream((_, response) => response.writeHead(503).end())
-    const [right, unknown] = [open(), open({ jwks: `${server.url}/jwks` })]
+    const [right, unknown] = [openOperatorJwts(), openOperatorJwts({ jwks: `${server.url}/jwks` })]
 
     for (let n = 0; n < 30; n++) {
       expect(await right.verify(operatorJwt({ jti: `${n}` }))).toMatchObject({ operator: good })
@@ -184,7 +184,7 @@ test.each<[string, object | null, object | null]>([
   ['no issuer', null, null],
   ['nothing else', {}, good],
 ])('a reload that brings %s: a token that was verified is recalled as it is then', async (_, change, expected) => {
-  const { jwts, configure, verify } = open()
+  const { jwts, configure, verify } = openOperatorJwts()
   const token = operatorJwt()
   await verify(token)
 
@@ -201,7 +201,7 @@ describe('while the keys of the issuer are on their way', () => {
       await release.promise
       response.end(jwks(operatorKey))
     })
-    return { ...open({ jwks: `${server.url}/jwks` }), release: release.resolve }
+    return { ...openOperatorJwts({ jwks: `${server.url}/jwks` }), release: release.resolve }
   }
 
   test.each<[string, string, number]>([

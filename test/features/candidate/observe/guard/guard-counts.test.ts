@@ -25,7 +25,7 @@ type Counts = ReturnType<ReturnType<typeof createGuardReporter>['open']>
 
 const begin = (counts: Counts) => counts.begin('market.insights', 'candidate', 7, true)
 
-const open = () => {
+const openGuardReporter = () => {
   const all: (readonly GuardReport[])[] = []
   const reporter = createGuardReporter((reports) => all.push(reports))
   return { reporter, all, counts: reporter.open('market', 'era') }
@@ -35,7 +35,7 @@ const readAll = (list: readonly number[] = []) =>
   list.flatMap((key, i) => (i % 2 === 0 ? [{ ...readGuardKey(key), times: list[i + 1] }] : []))
 
 test('counts are reported once, within a quarter of a second', () => {
-  const { all, counts } = open()
+  const { all, counts } = openGuardReporter()
 
   for (let nth = 0; nth < 3; nth++) counts.failed(begin(counts), 'failed')
   vi.advanceTimersByTime(250)
@@ -47,7 +47,7 @@ test('counts are reported once, within a quarter of a second', () => {
 })
 
 test('a request that waits is reported again and again with its age, until there is a head', () => {
-  const { all, counts } = open()
+  const { all, counts } = openGuardReporter()
   const request = begin(counts)
 
   vi.advanceTimersByTime(1000)
@@ -65,7 +65,7 @@ test.each([
   ['the configuration is loaded again', []],
   ['an edit of the share is rejected', ['rejected']],
 ])('a request that waits while %s still waits', (_, meanwhile) => {
-  const { reporter, all, counts } = open()
+  const { reporter, all, counts } = openGuardReporter()
   begin(counts)
   for (const era of meanwhile) reporter.open('market', era)
 
@@ -77,7 +77,7 @@ test.each([
 })
 
 test('a request that ends twice counts once', () => {
-  const { all, counts } = open()
+  const { all, counts } = openGuardReporter()
   const request = counts.begin('market.insights', 'primary', 0, true)
 
   counts.responded(request)
@@ -89,7 +89,7 @@ test('a request that ends twice counts once', () => {
 })
 
 test('shares that follow each other are reported apart', () => {
-  const { all, counts, reporter } = open()
+  const { all, counts, reporter } = openGuardReporter()
   for (const each of [counts, reporter.open('market', 'next')]) each.late('market.insights', 'candidate', 1)
   vi.advanceTimersByTime(250)
 
@@ -97,7 +97,7 @@ test('shares that follow each other are reported apart', () => {
 })
 
 test('a closed reporter reports nothing, and leaves no timer', () => {
-  const { all, counts, reporter } = open()
+  const { all, counts, reporter } = openGuardReporter()
   begin(counts)
   reporter.close()
   vi.advanceTimersByTime(1000)

@@ -17,7 +17,8 @@ const other = signingKey('ES256', 'another')
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 const whoami = (admin: string, token: string) => fetchAdmin(`${admin}/whoami`, 'GET', { headers: bearer(token) })
 const rejections = ({ lines }: LiveGateway) => lines.filter(({ msg }) => msg === 'operator token rejected')
-const boot = (jwt: object = {}) => bootLiveGateway({ admin: { jwt: adminJwt(jwt), tokens: adminTokens } })
+const bootWithOperatorJwts = (jwt: object = {}) =>
+  bootLiveGateway({ admin: { jwt: adminJwt(jwt), tokens: adminTokens } })
 
 /** Sends the form of the login. */
 const sendLogin = async (admin: string, token: string) =>
@@ -73,7 +74,7 @@ describe('an operator with a token of the issuer', () => {
   test('is one of a real authorization server, and a client of that server is none', async () => {
     const server = await openAuthorizationServer()
     onTestFinished(() => server.close())
-    const own = await boot({
+    const own = await bootWithOperatorJwts({
       ...{ issuer: server.url, jwks: `${server.url}/jwks`, nameClaim: 'client_id', scopeClaim: undefined },
       scopes: { 'leads.read': 'read' },
     })
@@ -132,7 +133,7 @@ describe('a session of such a token', () => {
   })
 
   test('is opened within the tolerance after its token has expired, and its page is kept up to date', async () => {
-    const own = await boot({ clockTolerance: '5m' })
+    const own = await bootWithOperatorJwts({ clockTolerance: '5m' })
     const token = operatorJwt({ exp: inSeconds(-60) })
 
     const session = await logIn(own.admin, token)
@@ -156,7 +157,7 @@ test.each<[string, number, object]>([
   ['another scope for its group', 401, { scopes: { [groupOf.operate]: 'read' } }],
   ['one more group', 200, { scopes: { ...adminJwt().scopes, more: 'read' } }],
 ])('at a reload that brings %s a session gets %d, and goes on so at the next', async (_, expected, change) => {
-  const own = await boot()
+  const own = await bootWithOperatorJwts()
   const [session, ofFile] = [await logIn(own.admin, operatorJwt()), await logIn(own.admin, tokenOf.read)]
   const stream = await fetch(`${own.admin}/events`, { headers: session })
   const statusAfter = async (jwt: object): Promise<number> => {
@@ -180,7 +181,7 @@ describe('the keys of the issuer', () => {
 
   test('that were fetched stay in use while the issuer is down; a token of another key gets 503, and a finding says so', async () => {
     const { reply, url } = await open()
-    const own = await boot({ jwks: url })
+    const own = await bootWithOperatorJwts({ jwks: url })
     await whoami(own.admin, operatorJwt())
     reply.status = 500
 
@@ -207,7 +208,7 @@ describe('the keys of the issuer', () => {
   test('that were never fetched: tokens of the file are accepted, other tokens get 503', async () => {
     const { reply, url } = await open()
     reply.status = 404
-    const { admin } = await boot({ jwks: url })
+    const { admin } = await bootWithOperatorJwts({ jwks: url })
 
     const login = await sendLogin(admin, operatorJwt())
     const [issued, listed] = [await whoami(admin, operatorJwt()), await whoami(admin, tokenOf.read)]
