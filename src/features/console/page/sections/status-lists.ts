@@ -33,7 +33,7 @@ export const summarySection = ({ at, status }: Overview): Html => {
 <li>version <b>${version}</b></li>
 <li>up <b>${formatAge(uptimeSeconds * 1000)}</b></li>
 <li>configuration <a href="/configuration"><code>${config.hash}</code></a> by ${config.requestedBy ?? config.loadedBy}, since ${sinceHtml(at, config.loadedAt)}</li>
-${config.fileDiffers && html`<li>${badge('warning', 'the file differs from the running configuration')}${differingFiles(config)}${config.nextTry !== null && html`, tried again at ${timeHtml(at, config.nextTry)}`}</li>\n`}${retiring > 0 && html`<li>${retiring === 1 ? '1 earlier configuration still finishes' : `${retiring} earlier configurations still finish`} requests</li>\n`}</ul>
+${config.fileDiffers && html`<li>${badge('warning', 'the file is not in effect')}${differingFiles(config)}${config.nextTry !== null && html`, tried again at ${timeHtml(at, config.nextTry)}`}</li>\n`}${retiring > 0 && html`<li>${retiring === 1 ? '1 earlier configuration still finishes' : `${retiring} earlier configurations still finish`} requests</li>\n`}</ul>
 <p class="actions">${commandLinks('summary', config)}</p>
 </section>`
 }
