@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// JavaScript: to start any other file, Node would load its TypeScript stripper (0.1 s).
+// This file is JavaScript: to start a file of TypeScript, Node would load its type stripper (0.1 s).
 import './check-node-version.js'
 import module from 'node:module'
 import { fileURLToPath } from 'node:url'

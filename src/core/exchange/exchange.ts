@@ -172,7 +172,7 @@ export class Exchange {
     this.#slots.push(release)
   }
 
-  /** For a failed exchange: its error response costs no upstream anything. */
+  /** Called for a failed exchange, because sending its error response keeps no upstream busy. */
   releaseSlots(): void {
     const slots = this.#slots
     this.#slots = null

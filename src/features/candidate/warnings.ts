@@ -199,7 +199,7 @@ const shareTooSmall: CandidateRule = ({ path, config: { share } }) =>
     hint: `write ${formatPercent(leastShare)}`,
   }
 
-// Compared with up to 100,000 names each: thousands would take too long.
+// Each unknown name is compared with up to 100,000 known ones: suggestions for thousands would take too long.
 const maxSuggestions = 20
 
 /** A warning: a list elsewhere must not stop an operator who removes a client in a hurry. */

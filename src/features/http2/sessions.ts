@@ -43,7 +43,7 @@ const startSession = (
       report(new GatewayError('bad-request', { reason: cause.reason, cause }))
     },
   })
-  // An HTTP/2 client that has ended its side cannot take a response.
+  // A client that has closed its side of the TLS connection can take no response over HTTP/2.
   socket.once('end', () => socket.destroy())
   const session = {
     get closed() {

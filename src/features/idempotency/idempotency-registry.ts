@@ -49,7 +49,7 @@ export const createIdempotencyRegistry = (role: SharingRole<IdempotencyCall, Ide
   const links = new RedisRegistry(
     calmChanges(logEvent, 'idempotency store is available', 'idempotency store is unavailable'),
   )
-  /** Of the last configuration. Null: memory. Undefined: no configuration yet. */
+  /** The Redis of the last configuration. Null: it had memory alone. Undefined: no configuration yet. */
   let lastRedis: RedisConfig | null | undefined
   /** By operation: what identifies a key's owner. */
   const owners = new Map<string, string>()

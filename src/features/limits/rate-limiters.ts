@@ -87,7 +87,7 @@ const redisLimiter = (
       : fallback.consume(key),
 })
 
-/** Without a timely reply, this worker counts by its share. */
+/** If the primary does not reply in time, this worker applies its own share of the limit. */
 export const remoteLimiter = (
   limit: RateLimit,
   callAll: BatchCall<string, ConsumeResult>,

@@ -9,8 +9,8 @@ import { allOperations, type Group } from '../../operations.ts'
 import { type EndpointState, otherTakers } from './endpoint-states.ts'
 
 /**
- * Keeps a side's last endpoint that takes work as long, and its last healthy endpoint. All endpoints of a candidate may
- * be drained, unless its clients' requests would fail.
+ * Rejects the drain of a side's last healthy endpoint, and of the last one that takes requests for as long. All
+ * endpoints of a candidate may be drained, unless its clients' requests would then fail.
  */
 export const rejectLastEndpoint = (
   context: AdminContext,

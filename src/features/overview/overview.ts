@@ -60,7 +60,7 @@ const reloadShape = asObject({
   /** Names, or else addresses, of operators. */
   by: asNullable(asText),
   result: asWord<'applied' | 'unchanged' | 'rejected'>(),
-  /** Of the configuration that has run since. */
+  /** The hash of the configuration that has run since this reload. */
   hash: asText,
   groups: asList(asWord<Group>()),
   changes: asList(changeShape),

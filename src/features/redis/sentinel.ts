@@ -39,7 +39,7 @@ const leavingError = (master: RedisAddress): Error =>
 
 type NamedMaster = ReturnType<typeof parseMaster>
 
-/** On one connection as long as it lasts. */
+/** All requests use one connection until it closes. */
 const watchSentinel = (options: RedisServerOptions, name: string) => {
   const commands = ['MASTER', 'GET-MASTER-ADDR-BY-NAME'].map((what) => ['SENTINEL', what, name])
   let sentinel: DirectoryServer | null = null

@@ -29,7 +29,7 @@ import {
 tuneHeap()
 collectStartupGarbage()
 
-// A terminal and some supervisors signal every process of a group; the primary decides.
+// A terminal and some supervisors signal every process of the group. Workers wait for the primary to stop them.
 for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})
 
 // Without its primary, a worker gets no clients and no commands.

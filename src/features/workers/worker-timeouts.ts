@@ -4,7 +4,7 @@ export const defaultWorkerTimeouts = {
   startMs: 30_000,
   /** For `prepare` and `commit`. */
   replyMs: 10_000,
-  /** The same, for urgent changes: a slower worker follows later. */
+  /** As above, for urgent changes: they do not wait for a slow worker, which applies them later. */
   urgentReplyMs: 250,
   reportMs: 1000,
   connectionAckMs: 1000,

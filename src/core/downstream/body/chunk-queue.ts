@@ -1,7 +1,8 @@
 import { concatAndFree, isExclusive, noBytes, sliceBytes, takeExclusively } from '../../lib/buffers.ts'
 
 const minBlockBytes = 4 * 1024
-// A client may announce a long body and send little of it. An upload in TLS records gets a block of 64 KiB.
+// A client may announce a long body and send little, so blocks are small at first. For TLS records of an upload, a
+// block has 64 KiB.
 const blockFactor = 8
 
 /** Holds chunks in little more memory than their bytes: a client may send chunks of one byte. */
@@ -64,7 +65,7 @@ export class ChunkQueue {
     const wanted = Math.min(this.#expected, Math.max(minBlockBytes, bytes * blockFactor))
     const size = Math.min(sliceBytes, Math.max(bytes, wanted))
     this.#expected -= size
-    // A part of a long body in Node's pool would keep 64 KiB of the pool.
+    // A small slice of Node's pool would keep the pool's whole 64 KiB in memory.
     this.#block = wanted < minBlockBytes ? Buffer.allocUnsafe(size) : Buffer.allocUnsafeSlow(size)
     this.#blockEnd = 0
     this.#blockStart = 0

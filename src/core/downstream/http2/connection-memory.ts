@@ -40,7 +40,7 @@ export const maxWaitingPieces = 4
 // Three small pieces, each with 64 KiB of Node's pool, and a large read.
 const maxPiecesBytes = 2 * largeBufferBytes
 
-// A header list counts 32 bytes a field, whose two texts take about 64.
+// HTTP/2 counts 32 bytes for a field beside its text, but the two strings of a field take about 64 in memory.
 const listFactor = 2
 const streamObjectBytes = 8 * 1024
 

@@ -37,7 +37,7 @@ export class ReceiveWindows {
 
   /** Call it after the arrived bytes are counted in the window of their stream. */
   giveBack(): void {
-    // Narrow streams cannot have more waiting bytes: the rest is for bodies that are read.
+    // Streams with narrow windows cannot have more unread bytes together; the rest is for bodies that are being read.
     const target = Math.max(connectionWindowBytes - this.#excess, narrowWindowBytes)
     const bytes = target - this.#window
     if (bytes < target / 2) return

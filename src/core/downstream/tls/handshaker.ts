@@ -31,7 +31,7 @@ export const createHandshaker = (tls: ListenTlsConfig, protocols: readonly strin
   if (defaultOptions.allowPartialTrustChain) setTrustAnchors(server, contextOptions)
   // Node's connection listener: it emits the TLS socket, never the raw one.
   const [accept] = server.listeners('connection')
-  /** With a failure, the connection is closed or about to be. Its bytes are unread, or were put back. */
+  /** After a failure, the connection is closed or closes soon. The client's bytes are unread, or were put back. */
   return (socket: Socket, onEnd: (failure: string | null, secured: TLSSocket) => void): void => {
     if (getTicketEpoch() !== epoch) {
       epoch = getTicketEpoch()

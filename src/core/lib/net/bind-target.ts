@@ -26,7 +26,7 @@ export interface ListenError extends NodeJS.ErrnoException {
   readonly target?: BindAddress
 }
 
-/** Rejects a descriptor that is no listening TCP socket: the kernel would let it listen on any port. */
+/** Rejects a descriptor that is not a listening TCP socket: the kernel would choose a port for it. */
 export const listenAt = (server: Server, target: BindTarget): Promise<void> =>
   new Promise((resolve, reject) => {
     if ('host' in target) {

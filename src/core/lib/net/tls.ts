@@ -2,8 +2,8 @@ import { createSecureContext, type SecureContextOptions, type Server } from 'nod
 import { isIP } from './addresses.ts'
 
 /**
- * Each certificate of `ca` is a trust anchor (RFC 5280 §6 leaves the choice to policy): by default an issuing CA alone
- * would let in none of its own certificates, and its root those of every other CA.
+ * Each certificate of `ca` is a trust anchor (RFC 5280 §6 leaves the choice to policy). By default, an issuing CA alone
+ * would admit none of the certificates that it issued, and with its root those of every other CA would be admitted too.
  */
 export const trustAnchors = { allowPartialTrustChain: true } as const
 

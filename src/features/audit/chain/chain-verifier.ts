@@ -21,7 +21,7 @@ export interface AuditFinding extends AuditLinePosition {
   readonly message: string
 }
 
-/** An earlier end, by which a cut-off end is seen. `chain` null: any. */
+/** An end of the chain that was recorded earlier: a file that ends before it was cut off. `chain` null: any chain. */
 export interface Checkpoint {
   readonly chain: string | null
   readonly count: number

@@ -27,7 +27,7 @@ interface Place {
 
 const periodMs = 1000
 
-// Rewritten hourly: Redis expires records that no gateway has.
+// Each gateway writes its records again every hour: Redis expires those that no gateway holds.
 const rewriteMs = 3_600_000
 
 // A start, or an edit that adds a candidate, waits at most 1 s for a connection.

@@ -197,7 +197,7 @@ export class Shifts implements ShiftsView {
     const { plan, epoch, record, pending, changes } = entry
     const merged = mergeKept(kept ?? { record: beginRecord(plan, epoch), ageMs: 0 }, plan, epoch, record, changes)
     const isSame = hasSameEffect(merged, record, plan, epoch)
-    // With the same effect, `since` stays: gateways differ by moments.
+    // If the effect is the same, `since` is kept: the times of several gateways differ slightly.
     entry.record = isSame ? { ...merged, since: record.since } : merged
     const { stop, step, rollbacks } = merged
     // Redis does not have this change.

@@ -73,7 +73,7 @@ export const renderSections = (view: PageView): readonly (readonly [name: string
 // Short sections stand side by side from here on.
 const gridFrom = sections.findIndex(({ name }) => name === 'commands')
 
-/** The switch for problems works without a script. */
+/** The switch that leaves only problems works without JavaScript. */
 const sectionLinks = (): Html =>
   html`<nav aria-label="Sections">${links.map(({ name, link }) => link !== null && html`<a href="#${name}">${link}</a> `)}</nav>
 <p class="switch"><label><input type="checkbox" id="problems-only"> Problems only</label></p>`

@@ -53,9 +53,9 @@ const count = (compiled: RegExp | RE2JS, steps: StepBudget): Pick<RegExp, 'test'
 }
 
 /**
- * Takes steps for each new state of RE2's automaton. Where there are several ways to match, each text can make one:
- * `^[a ]{1,50}(?: [a ]{1,50}){0,3}$` would take 10 s for 1 MiB of texts. Uses internals of re2js, so package.json pins
- * its version.
+ * Takes steps of the budget for each state that RE2 adds to its automaton. Where a pattern can match in several ways,
+ * each text can add states: `^[a ]{1,50}(?: [a ]{1,50}){0,3}$` would take 10 s for 1 MiB of texts. Uses internals of
+ * re2js, so package.json pins its version.
  */
 const countTransitions = (re2: RE2JS['re2Input'], steps: StepBudget): void => {
   // The onepass engine would replace the automaton, and is slower.

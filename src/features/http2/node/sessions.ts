@@ -31,7 +31,7 @@ const startSession = (
   const { listen } = getListenerConfig().config
   const session = performServerHandshake(socket, createSessionOptions(listen)) as ServerHttp2Session
   const windows = new NodeReceiveWindows(session, wideConnections)
-  // An HTTP/2 client that has ended its side cannot take a response.
+  // A client that has closed its side of the TLS connection can take no response over HTTP/2.
   socket.once('end', () => socket.destroy())
   const { address } = getClientConnection(socket, getListenerConfig()).peer // unknown once the connection has closed
   const report = (failure: GatewayError): void => reportUnparsed(address, failure)
